@@ -1,0 +1,34 @@
+// The one error type that may reach a user: a stable code, and a text that says what was wrong, what was expected, where.
+
+/** Stable codes. Each has its HTTP status in api/error-status.ts; a code without one does not compile. */
+export type ErrorCode =
+  | 'INVALID_REQUEST'
+  | 'INVALID_DESTINATION'
+  | 'INVALID_CRON'
+  | 'LIMIT_EXCEEDED'
+  | 'PAYLOAD_TOO_LARGE'
+  | 'UNAUTHORIZED'
+  | 'FORBIDDEN'
+  | 'NOT_FOUND'
+  | 'CONFLICT'
+  | 'NOT_IMPLEMENTED'
+  | 'TABLE_UNAVAILABLE'
+  | 'QUEUE_UNAVAILABLE'
+  | 'SHUTTING_DOWN';
+
+export class CarillonError extends Error {
+  override readonly name = 'CarillonError';
+
+  constructor(
+    readonly code: ErrorCode,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** For states that our own code must never reach. It names a bug in Carillon, not a mistake of the caller. */
+export function invariant(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new Error(`invariant violated: ${message}`);
+}
