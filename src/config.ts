@@ -1,0 +1,302 @@
+// Every setting of a node: its environment variable, default, bounds and a sentence; read once, judged whole, frozen.
+
+import { CarillonError, invariant } from './domain/errors.js';
+
+interface NumberSetting {
+  readonly kind: 'integer';
+  readonly default: number;
+  readonly min: number;
+  readonly max: number;
+  readonly about: string;
+}
+interface TextSetting {
+  readonly kind: 'text' | 'secret';
+  readonly default: string;
+  readonly about: string;
+}
+interface FlagSetting {
+  readonly kind: 'flag';
+  readonly default: boolean;
+  readonly about: string;
+}
+interface ChoiceSetting {
+  readonly kind: 'choice';
+  readonly default: string;
+  readonly choices: readonly string[];
+  readonly about: string;
+}
+type Setting = NumberSetting | TextSetting | FlagSetting | ChoiceSetting;
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const KIB = 1_024;
+const MIB = 1_024 * KIB;
+
+const integer = (value: number, min: number, max: number, about: string): NumberSetting => ({
+  kind: 'integer',
+  default: value,
+  min,
+  max,
+  about,
+});
+const text = (value: string, about: string): TextSetting => ({ kind: 'text', default: value, about });
+const secret = (about: string): TextSetting => ({ kind: 'secret', default: '', about });
+const flag = (value: boolean, about: string): FlagSetting => ({ kind: 'flag', default: value, about });
+const choice = (value: string, choices: readonly string[], about: string): ChoiceSetting => ({
+  kind: 'choice',
+  default: value,
+  choices,
+  about,
+});
+
+/** The settings, by environment variable. Durations are milliseconds, sizes bytes; the name ends with the unit. */
+export const SETTINGS = {
+  CARILLON_HOME: text('.carillon', 'Folder of the local stores, credentials, logs and connection.json.'),
+  CARILLON_HOST: text('127.0.0.1', 'Address the API listens on.'),
+  CARILLON_PORT: integer(7117, 0, 65_535, 'Port the API listens on; 0 takes a free one.'),
+  CARILLON_NODE_NAME: text(
+    'node-1',
+    'Label of this node in logs and records; its identity is random for each process.',
+  ),
+  CARILLON_LOG_LEVEL: choice(
+    'info',
+    ['debug', 'info', 'warn', 'error', 'silent'],
+    'Least severe level that is logged.',
+  ),
+
+  CARILLON_DATABASE_URL: secret('PostgreSQL 14 or newer, as postgres://user:password@host:port/database.'),
+  CARILLON_DATABASE_POOL: integer(12, 2, 200, 'Most PostgreSQL connections a node holds.'),
+  CARILLON_DATABASE_TIMEOUT_MS: integer(10 * SECOND, 100, 5 * MINUTE, 'Longest wait for one statement.'),
+  CARILLON_REDIS_URL: secret('Redis or Valkey 7 or newer, as redis://:password@host:port/db.'),
+  CARILLON_REDIS_PREFIX: text('carillon', 'First part of each Redis key, so that clusters can share a server.'),
+  CARILLON_REDIS_TIMEOUT_MS: integer(5 * SECOND, 50, MINUTE, 'Longest wait for one Redis command.'),
+  CARILLON_LOCK_REDIS_URLS: secret('Lock servers, comma-separated: none (the data Redis is used) or three and more.'),
+
+  CARILLON_TOKEN: secret('Bearer token of the tenant "default", made sure of at boot; at least 16 characters.'),
+  CARILLON_ADMIN_TOKEN: secret('Bearer token of the administrator, made sure of at boot; at least 16 characters.'),
+  CARILLON_CURRENT_SIGNING_KEY: secret(
+    'First signing key of the tenant "default"; used only when the tenant is created.',
+  ),
+  CARILLON_NEXT_SIGNING_KEY: secret('Next signing key of the tenant "default"; used only when the tenant is created.'),
+  CARILLON_TOKEN_CACHE_MS: integer(5 * SECOND, 0, 5 * MINUTE, 'How long a node trusts a token it has looked up.'),
+
+  CARILLON_SHARDS: integer(256, 1, 4_096, 'Number of shards; fixed when the cluster is created, checked at each boot.'),
+  CARILLON_CONCURRENCY: integer(200, 1, 5_000, 'Most HTTP deliveries a node has under way.'),
+  CARILLON_HOST_CONCURRENCY: integer(100, 1, 5_000, 'Most deliveries a node has under way to one destination host.'),
+  CARILLON_CLAIM_BATCH: integer(50, 1, 1_000, 'Most entries that one claim takes from a shard.'),
+  CARILLON_VISIBILITY_MS: integer(
+    15 * SECOND,
+    500,
+    HOUR,
+    'How long a claimed entry stays with its claimer unless touched.',
+  ),
+  CARILLON_TOUCH_MS: integer(
+    5 * SECOND,
+    100,
+    10 * MINUTE,
+    'How often the visibility of running deliveries is prolonged.',
+  ),
+  CARILLON_DRAIN_MS: integer(5 * SECOND, 0, 5 * MINUTE, 'How long a stopping node waits for deliveries under way.'),
+  CARILLON_IDLE_CLAIM_MS: integer(5 * SECOND, 50, MINUTE, 'Longest sleep of an actor with nothing due.'),
+
+  CARILLON_IMMEDIATE_MS: integer(15 * MINUTE, 0, 2 * HOUR, 'Work due within this is queued with its payload.'),
+  CARILLON_HORIZON_MS: integer(
+    24 * HOUR,
+    10 * SECOND,
+    7 * DAY,
+    'Work due within this is in Redis; beyond it only in the table.',
+  ),
+  CARILLON_PROMOTE_EVERY_MS: integer(
+    HOUR,
+    200,
+    12 * HOUR,
+    'How often a shard moves its horizon (sweeps promote and recur).',
+  ),
+  CARILLON_RESCUE_EVERY_MS: integer(
+    MINUTE,
+    200,
+    HOUR,
+    'How often a shard looks for overdue work the queue does not know.',
+  ),
+  CARILLON_SWEEP_BATCH: integer(500, 10, 10_000, 'Most rows a sweep handles in one step.'),
+
+  CARILLON_MISFIRE_GRACE_MS: integer(MINUTE, SECOND, DAY, 'An occurrence later than this is a misfire.'),
+  CARILLON_MISFIRE_WINDOW_MS: integer(DAY, SECOND, 31 * DAY, 'Default window of the misfire policy "all".'),
+  CARILLON_FIRE_BATCH: integer(100, 1, 1_000, 'Most occurrences of one schedule that one step records.'),
+  CARILLON_OVERLAP_QUEUE_MAX: integer(
+    100,
+    1,
+    10_000,
+    'Most occurrences that wait for the one before (overlap "queue").',
+  ),
+
+  CARILLON_TIMEOUT_MS: integer(
+    30 * SECOND,
+    100,
+    2 * HOUR,
+    'Default time a delivery may take; a message may set its own.',
+  ),
+  CARILLON_TIMEOUT_MAX_MS: integer(15 * MINUTE, 100, 2 * HOUR, 'Longest timeout that a message may ask for.'),
+  CARILLON_RETRIES: integer(3, 0, 100, 'Default number of retries.'),
+  CARILLON_RETRIES_MAX: integer(100, 0, 1_000, 'Most retries that a message may ask for.'),
+  CARILLON_ALLOW_PRIVATE_DESTINATIONS: flag(false, 'Whether private, loopback and link-local addresses may be called.'),
+
+  CARILLON_BODY_MAX_BYTES: integer(MIB, KIB, 64 * MIB, 'Largest message body.'),
+  CARILLON_BATCH_MAX_BYTES: integer(32 * MIB, KIB, 256 * MIB, 'Largest batch request.'),
+  CARILLON_BATCH_MAX_ITEMS: integer(1_000, 1, 10_000, 'Most messages in one batch.'),
+  CARILLON_HEADERS_MAX_BYTES: integer(16 * KIB, KIB, 64 * KIB, 'Most bytes of forwarded headers of one message.'),
+  CARILLON_URL_MAX_BYTES: integer(4 * KIB, 64, 16 * KIB, 'Longest destination or callback URL.'),
+  CARILLON_DELAY_MAX_MS: integer(400 * DAY, MINUTE, 3_650 * DAY, 'Furthest due time.'),
+  CARILLON_LABELS_MAX: integer(16, 1, 64, 'Most labels of one message.'),
+  CARILLON_INLINE_MAX_BYTES: integer(
+    4 * KIB,
+    0,
+    256 * KIB,
+    'Larger bodies are not copied to Redis but read at dispatch.',
+  ),
+  CARILLON_RESPONSE_KEPT_BYTES: integer(4 * KIB, 0, MIB, 'How much of the answer the record keeps.'),
+  CARILLON_RESPONSE_MAX_BYTES: integer(MIB, 0, 64 * MIB, 'How much of an answer is read (and given to a callback).'),
+  CARILLON_CALENDAR_COUNT_MAX: integer(1_000, 1, 10_000, 'Most times a calendar preview answers with.'),
+
+  CARILLON_DEDUPLICATION_MS: integer(
+    10 * MINUTE,
+    SECOND,
+    90 * DAY,
+    'How long a deduplication id is remembered after the accept.',
+  ),
+  CARILLON_IDEMPOTENCY_MS: integer(
+    90 * DAY,
+    MINUTE,
+    3_650 * DAY,
+    'How long an idempotency key is kept after its message ended.',
+  ),
+  CARILLON_RETENTION_MS: integer(90 * DAY, DAY, 3_650 * DAY, 'How long records are kept; whole weeks are dropped.'),
+  CARILLON_MAINTENANCE_EVERY_MS: integer(
+    HOUR,
+    SECOND,
+    DAY,
+    'How often partitions are made and dropped, and keys expired.',
+  ),
+} as const satisfies Record<string, Setting>;
+
+export type SettingName = keyof typeof SETTINGS;
+type ValueOf<S extends Setting> = S extends NumberSetting ? number : S extends FlagSetting ? boolean : string;
+export type Config = { readonly [Name in SettingName]: ValueOf<(typeof SETTINGS)[Name]> };
+
+/**
+ * Reads the settings from environment variables.
+ * Throws one CarillonError that names every fault: unknown `CARILLON_` names (with the nearest known one), values out of bounds,
+ * and settings whose relation to each other cannot work.
+ */
+export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+  const faults = unknownNames(environment);
+  const values: Record<string, string | number | boolean> = {};
+  for (const [name, setting] of Object.entries(SETTINGS) as [SettingName, Setting][]) {
+    const given = environment[name];
+    const value = given === undefined || given === '' ? setting.default : parseValue(name, setting, given, faults);
+    values[name] = value;
+  }
+  const config = Object.freeze(values) as Config;
+  if (faults.length === 0) faults.push(...relationFaults(config));
+  if (faults.length > 0) throw new CarillonError('INVALID_REQUEST', `configuration: ${faults.join('; ')}`);
+  return config;
+}
+
+/** A configuration of defaults with some settings changed; for tests and tools. The same relations must hold. */
+export function configWith(changes: Partial<Config>): Config {
+  const defaults = Object.fromEntries(Object.entries(SETTINGS).map(([name, setting]) => [name, setting.default]));
+  const config = Object.freeze({ ...defaults, ...changes }) as Config;
+  invariant(relationFaults(config).length === 0, relationFaults(config).join('; '));
+  return config;
+}
+
+function parseValue(name: string, setting: Setting, given: string, faults: string[]): string | number | boolean {
+  switch (setting.kind) {
+    case 'integer': {
+      const value = Number(given);
+      if (Number.isInteger(value) && value >= setting.min && value <= setting.max) return value;
+      faults.push(`${name} is "${given}", expected a whole number from ${setting.min} to ${setting.max}`);
+      return setting.default;
+    }
+    case 'flag': {
+      const value = given.toLowerCase();
+      if (['1', 'true', 'yes', 'on'].includes(value)) return true;
+      if (['0', 'false', 'no', 'off'].includes(value)) return false;
+      faults.push(`${name} is "${given}", expected true or false`);
+      return setting.default;
+    }
+    case 'choice':
+      if (setting.choices.includes(given)) return given;
+      faults.push(`${name} is "${given}", expected one of ${setting.choices.join(', ')}`);
+      return setting.default;
+    case 'text':
+    case 'secret':
+      return given;
+  }
+}
+
+function relationFaults(config: Config): string[] {
+  const faults: string[] = [];
+  const require = (holds: boolean, fault: string): void => {
+    if (!holds) faults.push(fault);
+  };
+  require(config.CARILLON_TOUCH_MS * 2 <
+    config.CARILLON_VISIBILITY_MS, 'CARILLON_TOUCH_MS must be less than half of CARILLON_VISIBILITY_MS');
+  require(config.CARILLON_IMMEDIATE_MS <=
+    config.CARILLON_HORIZON_MS, 'CARILLON_IMMEDIATE_MS must not exceed CARILLON_HORIZON_MS');
+  require(config.CARILLON_PROMOTE_EVERY_MS <
+    config.CARILLON_HORIZON_MS, 'CARILLON_PROMOTE_EVERY_MS must be less than CARILLON_HORIZON_MS');
+  require(config.CARILLON_TIMEOUT_MS <=
+    config.CARILLON_TIMEOUT_MAX_MS, 'CARILLON_TIMEOUT_MS must not exceed CARILLON_TIMEOUT_MAX_MS');
+  require(config.CARILLON_RETRIES <=
+    config.CARILLON_RETRIES_MAX, 'CARILLON_RETRIES must not exceed CARILLON_RETRIES_MAX');
+  require(config.CARILLON_BODY_MAX_BYTES <=
+    config.CARILLON_BATCH_MAX_BYTES, 'CARILLON_BODY_MAX_BYTES must not exceed CARILLON_BATCH_MAX_BYTES');
+  require(config.CARILLON_HOST_CONCURRENCY <= config.CARILLON_CONCURRENCY ||
+    config.CARILLON_CONCURRENCY < 100, 'CARILLON_HOST_CONCURRENCY must not exceed CARILLON_CONCURRENCY');
+  require(/^[A-Za-z0-9_.-]{1,64}$/.test(
+    config.CARILLON_REDIS_PREFIX,
+  ), 'CARILLON_REDIS_PREFIX must be 1 to 64 letters, digits, "_", "." or "-"');
+  for (const name of ['CARILLON_TOKEN', 'CARILLON_ADMIN_TOKEN'] as const) {
+    require(config[name] === '' || config[name].length >= 16, `${name} must have at least 16 characters`);
+  }
+  const locks = lockServerUrls(config).length;
+  require(locks === 0 || locks >= 3, `CARILLON_LOCK_REDIS_URLS has ${locks} servers, expected none or at least three`);
+  return faults;
+}
+
+/** The lock servers' URLs; empty when the data Redis serves as the one lock server. */
+export function lockServerUrls(config: Config): string[] {
+  return config.CARILLON_LOCK_REDIS_URLS.split(',')
+    .map((url) => url.trim())
+    .filter((url) => url !== '');
+}
+
+/** Names that belong to the surroundings (tests, launcher), not to a node. */
+const FOREIGN_NAME = /^CARILLON_(TEST|BENCH|CHAOS)_/;
+
+function unknownNames(environment: Readonly<Record<string, string | undefined>>): string[] {
+  return Object.keys(environment)
+    .filter((name) => name.startsWith('CARILLON_') && !FOREIGN_NAME.test(name) && !(name in SETTINGS))
+    .map((name) => `${name} is not a setting; did you mean ${nearestName(name)}?`);
+}
+
+function nearestName(name: string): string {
+  const distances = Object.keys(SETTINGS).map((known) => [editDistance(name, known), known] as const);
+  return distances.reduce((best, next) => (next[0] < best[0] ? next : best))[1];
+}
+
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const current = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substitution = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      current.push(Math.min((previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1, substitution));
+    }
+    previous = current;
+  }
+  return previous[b.length] ?? 0;
+}

@@ -1,0 +1,88 @@
+// Ids are the timeline: a message id is a UUIDv7 whose time is the due time, so that partitions and index runs follow time.
+
+import { createHash } from 'node:crypto';
+import { CarillonError, invariant } from './errors.js';
+
+/** A message id as stored and used in keys: 32 lower-case hexadecimal digits of a UUIDv7. */
+export type MessageId = string;
+
+const MESSAGE_ID = /^[0-9a-f]{32}$/;
+const WIRE_PREFIX = 'msg_';
+const MAX_TIME_MS = 2 ** 48 - 1;
+
+/** Ten bytes of chance are needed for an id; more are ignored. */
+export const ID_CHANCE_BYTES = 10;
+
+/**
+ * Makes a message id. `dueAtMs` is its time (whole milliseconds, 0 to 2^48-1), `chance` at least ten random bytes.
+ */
+export function messageId(dueAtMs: number, chance: Uint8Array): MessageId {
+  invariant(chance.length >= ID_CHANCE_BYTES, `an id takes ${ID_CHANCE_BYTES} bytes of chance, got ${chance.length}`);
+  const time = Math.floor(dueAtMs);
+  invariant(time >= 0 && time <= MAX_TIME_MS, `a due time of ${dueAtMs} ms does not fit an id`);
+  const bytes = Buffer.alloc(16);
+  bytes.writeUIntBE(time, 0, 6);
+  bytes.set(chance.subarray(0, ID_CHANCE_BYTES), 6);
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x70;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return bytes.toString('hex');
+}
+
+/**
+ * The id of an occurrence's message: its chance is a hash of (tenant, schedule, nominal time), so that anybody can compute it
+ * again and it can be inserted once only.
+ */
+export function occurrenceMessageId(
+  tenantId: number,
+  scheduleId: string,
+  occurrenceAtMs: number,
+  dueAtMs: number,
+): MessageId {
+  const hash = createHash('sha256').update(`${tenantId}\n${scheduleId}\n${occurrenceAtMs}`).digest();
+  return messageId(dueAtMs, hash);
+}
+
+/** The due time in an id, in milliseconds since the epoch. */
+export function messageIdTimeMs(id: MessageId): number {
+  return Number.parseInt(id.slice(0, 12), 16);
+}
+
+/** The smallest id of a time: every id due at or after `timeMs` is greater or equal, every earlier one is less. */
+export function messageIdFloor(timeMs: number): MessageId {
+  const time = Math.min(Math.max(Math.floor(timeMs), 0), MAX_TIME_MS);
+  return time.toString(16).padStart(12, '0') + '0'.repeat(20);
+}
+
+/** What clients see: `msg_` and the id. */
+export function toWireMessageId(id: MessageId): string {
+  return WIRE_PREFIX + id;
+}
+
+/** Reads what `toWireMessageId` wrote; null when it cannot be one of ours (so it names nothing). */
+export function fromWireMessageId(text: string): MessageId | null {
+  if (!text.startsWith(WIRE_PREFIX)) return null;
+  const id = text.slice(WIRE_PREFIX.length);
+  return MESSAGE_ID.test(id) ? id : null;
+}
+
+/** PostgreSQL prints UUIDs with dashes; we use them without. */
+export function fromUuid(uuid: string): MessageId {
+  return uuid.replaceAll('-', '');
+}
+
+const SCHEDULE_ID = /^[A-Za-z0-9_.-]{1,256}$/;
+
+/** Checks a schedule id given by a client. Throws INVALID_REQUEST. */
+export function checkScheduleId(text: string): string {
+  if (SCHEDULE_ID.test(text)) return text;
+  throw new CarillonError(
+    'INVALID_REQUEST',
+    `Upstash-Schedule-Id is "${text.slice(0, 80)}", expected 1 to 256 letters, digits, "-", "_" or "."`,
+  );
+}
+
+/** A generated schedule id. `chance` is at least ten random bytes. */
+export function generatedScheduleId(chance: Uint8Array): string {
+  invariant(chance.length >= ID_CHANCE_BYTES, `an id takes ${ID_CHANCE_BYTES} bytes of chance`);
+  return 'scd_' + Buffer.from(chance.subarray(0, ID_CHANCE_BYTES)).toString('hex');
+}

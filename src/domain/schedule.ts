@@ -1,0 +1,44 @@
+// A schedule: a recurring definition whose every edit raises its generation.
+
+import type { DeliveryPolicy, Request } from './message.js';
+
+/** `ended`: no occurrence is left before its end. */
+export type ScheduleState = 'active' | 'paused' | 'ended';
+
+export type MisfirePolicy = 'skip' | 'once' | 'all';
+export type OverlapPolicy = 'allow' | 'skip' | 'queue';
+
+/** What a client says about a schedule; two equal definitions are the same schedule, and an upsert of an equal one changes nothing. */
+export interface ScheduleDefinition extends Request, DeliveryPolicy {
+  /** As given, trimmed, with its CRON_TZ= prefix. */
+  readonly cron: string;
+  /** From Carillon-Time-Zone; null when the expression's prefix (or UTC) decides. */
+  readonly timeZone: string | null;
+  /** Delay of each produced message after its nominal time. */
+  readonly delayMs: number;
+  readonly misfire: MisfirePolicy;
+  readonly misfireWindowMs: number;
+  readonly overlap: OverlapPolicy;
+  /** Spread window: each occurrence is due at nominal time + a fixed offset in [0, windowMs). */
+  readonly windowMs: number;
+  readonly startAtMs: number | null;
+  readonly endAtMs: number | null;
+  /** Template of the occurrences' idempotency keys. */
+  readonly keyTemplate: string | null;
+}
+
+export interface Schedule extends ScheduleDefinition {
+  readonly tenantId: number;
+  readonly id: string;
+  readonly shard: number;
+  readonly generation: number;
+  readonly state: ScheduleState;
+  /** What `@every` counts from: the creation. */
+  readonly anchorMs: number;
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+  /** Nominal time of the next occurrence; null when paused or ended. */
+  readonly nextFireAtMs: number | null;
+  /** Nominal time of the latest occurrence that was fired or skipped. */
+  readonly lastFireAtMs: number | null;
+}

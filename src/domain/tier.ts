@@ -1,0 +1,16 @@
+// How near a piece of work is decides where it waits: in the queue with its payload, in the queue, or in the table only.
+
+export type Tier = 'immediate' | 'hot' | 'cold';
+
+export interface TierBounds {
+  /** Work due within this many milliseconds is immediate. */
+  readonly immediateMs: number;
+  /** Work due within this many milliseconds is hot; beyond it is cold. */
+  readonly horizonMs: number;
+}
+
+export function tierOf(dueAtMs: number, nowMs: number, bounds: TierBounds): Tier {
+  const waitMs = dueAtMs - nowMs;
+  if (waitMs <= bounds.immediateMs) return 'immediate';
+  return waitMs <= bounds.horizonMs ? 'hot' : 'cold';
+}
