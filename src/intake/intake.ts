@@ -1,0 +1,50 @@
+// What comes in: committed to the table first, then offered to the queue. The caller is told after the commit.
+
+import type { MessageId } from '../domain/ids.js';
+import type { Message } from '../domain/message.js';
+import type { Schedule, ScheduleDefinition } from '../domain/schedule.js';
+
+/** A name under which work is accepted once. */
+export interface KeyClaim {
+  readonly scope: 'key' | 'deduplication' | 'content';
+  readonly key: string;
+}
+
+export interface Submission {
+  readonly message: Message;
+  readonly keys: readonly KeyClaim[];
+}
+
+export interface Acceptance {
+  /** The message's id, or that of the earlier one with the same key. */
+  readonly messageId: MessageId;
+  readonly deduplicated: boolean;
+}
+
+/** Work and changes from clients. All methods throw CarillonError TABLE_UNAVAILABLE when the table is away. */
+export interface Intake {
+  /** Accepts messages: each is committed with its keys, or found to be a duplicate. Same order as given. */
+  accept(submissions: readonly Submission[]): Promise<Acceptance[]>;
+  /** Cancels pending messages of a tenant; says which were. What is in flight may still arrive once. */
+  cancel(tenantId: number, ids: readonly MessageId[]): Promise<MessageId[]>;
+  /** Creates or replaces a schedule. An equal definition changes nothing. Throws INVALID_CRON when it can never fire. */
+  saveSchedule(tenantId: number, id: string, definition: ScheduleDefinition): Promise<Schedule>;
+  /** Throws NOT_FOUND. Pausing what is paused (or resuming what runs) changes nothing. */
+  pauseSchedule(tenantId: number, id: string): Promise<Schedule>;
+  resumeSchedule(tenantId: number, id: string): Promise<Schedule>;
+  /** False when there was none. Messages already produced stay. */
+  deleteSchedule(tenantId: number, id: string): Promise<boolean>;
+  /** A run by hand, now, off the grid. Throws NOT_FOUND. */
+  triggerSchedule(tenantId: number, id: string): Promise<MessageId>;
+  /** Sends dead letters again as new messages and takes them off the list. Gives (dead letter, new message) pairs. */
+  retryDeadLetters(
+    tenantId: number,
+    retries: readonly DeadLetterRetry[],
+  ): Promise<{ from: MessageId; to: MessageId }[]>;
+}
+
+/** A dead letter to send again: the new message is `message` (kind `dlq-retry`, sourceId the dead letter). */
+export interface DeadLetterRetry {
+  readonly from: MessageId;
+  readonly message: Message;
+}

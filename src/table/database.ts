@@ -1,0 +1,114 @@
+// The one way to PostgreSQL: a pool, named statements, times as milliseconds, and one error for "the table is away".
+
+import pg from 'pg';
+import { CarillonError } from '../domain/errors.js';
+import { sql } from './sql.js';
+
+const TIMESTAMPTZ = 1184;
+const BIGINT = 20;
+
+const types = new pg.TypeOverrides();
+types.setTypeParser(TIMESTAMPTZ, (text) => new Date(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00')).getTime());
+types.setTypeParser(BIGINT, Number);
+
+export interface DatabaseSettings {
+  readonly url: string;
+  readonly poolSize: number;
+  /** Longest wait for a connection or a statement, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Told of errors on idle connections; the pool replaces them by itself. */
+  readonly onError: (error: Error) => void;
+}
+
+/** What runs statements: the pool, or one connection within a transaction. */
+export interface Queryable {
+  /** Runs sql/<name>.sql. Throws CarillonError TABLE_UNAVAILABLE when PostgreSQL cannot be reached or is stopping. */
+  run<Row extends object>(name: string, values?: readonly unknown[]): Promise<Row[]>;
+  /** Runs a statement given as text: for DDL and for filters that are put together. */
+  text<Row extends object>(statement: string, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+export class Database implements Queryable {
+  readonly #pool: pg.Pool;
+
+  constructor(settings: DatabaseSettings) {
+    this.#pool = new pg.Pool({
+      connectionString: settings.url,
+      max: settings.poolSize,
+      connectionTimeoutMillis: settings.timeoutMs,
+      query_timeout: settings.timeoutMs,
+      idleTimeoutMillis: 30_000,
+      keepAlive: true,
+      types,
+    });
+    this.#pool.on('error', settings.onError);
+  }
+
+  async run<Row extends object>(name: string, values: readonly unknown[] = []): Promise<Row[]> {
+    return query<Row>(this.#pool, { name, text: sql(name), values: [...values] });
+  }
+
+  async text<Row extends object>(statement: string, values: readonly unknown[] = []): Promise<Row[]> {
+    return query<Row>(this.#pool, { text: statement, values: [...values] });
+  }
+
+  /** Runs `work` in one transaction: committed when it resolves, rolled back when it rejects. */
+  async transaction<Result>(work: (connection: Queryable) => Promise<Result>): Promise<Result> {
+    const client = await connect(this.#pool);
+    const connection: Queryable = {
+      run: (name, values = []) => query(client, { name, text: sql(name), values: [...values] }),
+      text: (statement, values = []) => query(client, { text: statement, values: [...values] }),
+    };
+    try {
+      await query(client, { text: 'begin' });
+      const result = await work(connection);
+      await query(client, { text: 'commit' });
+      client.release();
+      return result;
+    } catch (error) {
+      await rollBack(client);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+}
+
+async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
+  try {
+    return await pool.connect();
+  } catch (error) {
+    throw tableError(error);
+  }
+}
+
+async function rollBack(client: pg.PoolClient): Promise<void> {
+  try {
+    await client.query('rollback');
+    client.release();
+  } catch (error) {
+    // A connection that cannot roll back is of no more use; the pool makes another.
+    client.release(error instanceof Error ? error : true);
+  }
+}
+
+async function query<Row extends object>(target: pg.Pool | pg.PoolClient, config: pg.QueryConfig): Promise<Row[]> {
+  try {
+    return (await target.query<Row>(config)).rows;
+  } catch (error) {
+    throw tableError(error);
+  }
+}
+
+/** SQLSTATE classes that mean "away, try again": connection, resources, operator intervention, serialization. */
+const AWAY = /^(08|53|57|40)/;
+
+function tableError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : null;
+  const isSqlState = code !== null && /^[0-9A-Z]{5}$/.test(code);
+  if (isSqlState && !AWAY.test(code)) return error;
+  return new CarillonError('TABLE_UNAVAILABLE', `the table (PostgreSQL) is away: ${error.message}`, { cause: error });
+}
