@@ -1,0 +1,102 @@
+// Brings the schema up to date. Any number of nodes may do it at once; a schema newer than this code is refused.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { invariant } from '../domain/errors.js';
+import type { Database, Queryable } from './database.js';
+import { ensurePartitions, type PartitionBounds } from './partitions.js';
+
+interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly text: string;
+}
+
+const FOLDER = new URL('./migrations/', import.meta.url);
+const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
+
+/** A number of our own, so that nobody else's advisory lock is in the way. It is held for one transaction only. */
+const MIGRATION_LOCK = 7_117_001;
+
+export interface MigrateSettings extends PartitionBounds {
+  readonly shards: number;
+}
+
+/**
+ * Applies the missing migrations, each in its own transaction, makes the partitions for the given time, and fixes the number of
+ * shards. Throws when the schema is newer than this code, or when the cluster was created with another number of shards.
+ */
+export async function migrate(database: Database, settings: MigrateSettings): Promise<void> {
+  const migrations = readMigrations();
+  await database.transaction(async (connection) => {
+    await lockMigrations(connection);
+    await connection.text(
+      `create table if not exists carillon_migrations (
+         version integer primary key, name text not null, applied_at timestamptz(3) not null default now())`,
+    );
+  });
+  for (const migration of migrations) {
+    await database.transaction(async (connection) => {
+      await lockMigrations(connection);
+      const applied = await appliedVersion(connection);
+      refuseNewerSchema(applied, migrations.length);
+      if (applied >= migration.version) return;
+      await connection.text(migration.text);
+      await connection.text('insert into carillon_migrations (version, name) values ($1, $2)', [
+        migration.version,
+        migration.name,
+      ]);
+    });
+  }
+  refuseNewerSchema(await appliedVersion(database), migrations.length);
+  await fixShards(database, settings.shards);
+  await ensurePartitions(database, settings);
+}
+
+function readMigrations(): Migration[] {
+  const migrations = readdirSync(FOLDER)
+    .filter((name) => FILE_NAME.test(name))
+    .sort()
+    .map((name) => ({
+      version: Number(name.slice(0, 4)),
+      name,
+      text: readFileSync(new URL(name, FOLDER), 'utf8'),
+    }));
+  migrations.forEach((migration, index) => {
+    invariant(migration.version === index + 1, `migration ${migration.name} should have number ${index + 1}`);
+  });
+  return migrations;
+}
+
+async function lockMigrations(connection: Queryable): Promise<void> {
+  await connection.text('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+}
+
+async function appliedVersion(connection: Queryable): Promise<number> {
+  const rows = await connection.text<{ version: number | null }>(
+    'select max(version) as version from carillon_migrations',
+  );
+  return rows[0]?.version ?? 0;
+}
+
+function refuseNewerSchema(applied: number, known: number): void {
+  if (applied <= known) return;
+  throw new Error(
+    `the schema is at version ${applied}, this Carillon knows up to ${known}: run a newer Carillon, or use another database`,
+  );
+}
+
+async function fixShards(database: Database, shards: number): Promise<void> {
+  await database.transaction(async (connection) => {
+    await connection.text('insert into cluster (shards) values ($1) on conflict do nothing', [shards]);
+    await connection.text(
+      'insert into shards (shard) select generate_series(0, (select shards from cluster) - 1) on conflict do nothing',
+    );
+  });
+  const rows = await database.text<{ shards: number }>('select shards from cluster');
+  const fixed = rows[0]?.shards;
+  if (fixed !== shards) {
+    throw new Error(
+      `CARILLON_SHARDS is ${shards}, but this cluster was created with ${fixed ?? 'no'} shards and their number cannot change`,
+    );
+  }
+}

@@ -1,0 +1,93 @@
+// Weekly partitions of messages and attempts: made ahead of time, dropped whole when their records are old enough.
+
+import { messageIdFloor, messageIdTimeMs } from '../domain/ids.js';
+import type { Database, Queryable } from './database.js';
+
+const WEEK_MS = 7 * 24 * 60 * 60 * 1_000;
+/** 1970-01-05 was the first Monday: weeks begin on Mondays, 00:00 UTC. */
+const FIRST_MONDAY_MS = 4 * 24 * 60 * 60 * 1_000;
+
+const PARTITIONED = ['messages', 'attempts'] as const;
+
+/** Like the lock of migrations: ours alone, held for one transaction. */
+const PARTITION_LOCK = 7_117_002;
+
+export interface PartitionBounds {
+  /** Partitions reach from the week of this time … (milliseconds since the epoch) */
+  readonly fromMs: number;
+  /** … to the week of this one. */
+  readonly untilMs: number;
+}
+
+/** The start of the week that holds a time, in milliseconds since the epoch. */
+export function weekStartMs(timeMs: number): number {
+  return Math.floor((timeMs - FIRST_MONDAY_MS) / WEEK_MS) * WEEK_MS + FIRST_MONDAY_MS;
+}
+
+/** Makes the missing partitions. Any number of nodes may do it at once; accepts and deliveries go on meanwhile. */
+export async function ensurePartitions(database: Database, bounds: PartitionBounds): Promise<string[]> {
+  const made: string[] = [];
+  await database.transaction(async (connection) => {
+    await connection.text('select pg_advisory_xact_lock($1)', [PARTITION_LOCK]);
+    const existing = new Set(await partitionNames(connection));
+    for (let weekMs = weekStartMs(bounds.fromMs); weekMs <= bounds.untilMs; weekMs += WEEK_MS) {
+      for (const table of PARTITIONED) {
+        const name = partitionName(table, weekMs);
+        if (existing.has(name)) continue;
+        await makePartition(connection, table, name, weekMs);
+        made.push(name);
+      }
+    }
+  });
+  return made;
+}
+
+/** Drops the partitions of weeks that ended before `beforeMs`, unless unfinished work lies in them. Gives their names. */
+export async function dropOldPartitions(database: Database, beforeMs: number): Promise<string[]> {
+  const dropped: string[] = [];
+  const names = await partitionNames(database);
+  for (const name of names.filter((candidate) => candidate.startsWith('messages_'))) {
+    const weekMs = partitionWeekMs(name);
+    if (weekMs === null || weekMs + WEEK_MS > beforeMs) continue;
+    const pending = await database.text(`select 1 from ${name} where state = 'pending' limit 1`);
+    if (pending.length > 0) continue;
+    for (const table of PARTITIONED) {
+      const partition = partitionName(table, weekMs);
+      await database.text(`drop table if exists ${partition}`);
+      dropped.push(partition);
+    }
+  }
+  return dropped;
+}
+
+async function partitionNames(connection: Queryable): Promise<string[]> {
+  const rows = await connection.text<{ name: string }>(
+    `select child.relname as name from pg_inherits
+       join pg_class parent on parent.oid = inhparent join pg_class child on child.oid = inhrelid
+      where parent.relname = any($1) and parent.relnamespace = current_schema()::regnamespace order by 1`,
+    [PARTITIONED],
+  );
+  return rows.map((row) => row.name);
+}
+
+function partitionName(table: string, weekMs: number): string {
+  return `${table}_${new Date(weekMs).toISOString().slice(0, 10).replaceAll('-', '')}`;
+}
+
+function partitionWeekMs(name: string): number | null {
+  const match = /_(\d{4})(\d{2})(\d{2})$/.exec(name);
+  return match === null ? null : Date.parse(`${match[1] ?? ''}-${match[2] ?? ''}-${match[3] ?? ''}T00:00:00Z`);
+}
+
+/** Made on its own and attached, since attaching does not lock out the readers and writers of the other weeks. */
+async function makePartition(connection: Queryable, table: string, name: string, weekMs: number): Promise<void> {
+  const from = messageIdFloor(weekMs);
+  const to = messageIdFloor(weekMs + WEEK_MS);
+  await connection.text(`create table if not exists ${name} (like ${table} including defaults including constraints)`);
+  await connection.text(`alter table ${table} attach partition ${name} for values from ('${from}') to ('${to}')`);
+}
+
+/** The week of an id's partition, in milliseconds since the epoch: for tests and tools. */
+export function weekOfMessageMs(id: string): number {
+  return weekStartMs(messageIdTimeMs(id));
+}
