@@ -1,0 +1,180 @@
+/** Runs a private Redis (or Valkey) server whose data lies in one folder and survives restarts. */
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { readAccess, writeAccess, type StoreAccess } from './access-file.js';
+import { freePort, isFree } from './ports.js';
+import { writePrivate } from './private-file.js';
+import { identify, isRunning, signal, type ProcessIdentity } from './processes.js';
+import { ensureRedisBinary, type RedisBinary } from './redis-binary.js';
+import {
+  endProcess,
+  recordedProcess,
+  recordProcess,
+  spawnServer,
+  untilAdoptedGone,
+  type LocalStore,
+  type ServerProcess,
+} from './server-process.js';
+
+export interface RedisOptions {
+  /** Folder for data, configuration, log and access; made if missing. */
+  readonly dataDir: string;
+  /** Listen here instead of on the port kept from last time, or a free one. */
+  readonly port?: number;
+  /** Keep every write in the append-only file; default true. */
+  readonly appendonly?: boolean;
+  /** Further lines of redis.conf, by name. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** File for the server's output; default `redis.log` in the folder. */
+  readonly log?: string;
+  /** Gets a line when something must be installed. */
+  readonly say?: (line: string) => void;
+}
+
+const READY_TIMEOUT_MS = 120_000;
+const ADOPT_TIMEOUT_MS = 30_000;
+const READY_POLL_MS = 20;
+const PORT_ATTEMPTS = 5;
+const STOP_STEPS = [
+  { signal: 'SIGTERM', waitMs: 30_000 },
+  { signal: 'SIGKILL', waitMs: 5_000 },
+] as const;
+
+/**
+ * Starts the server and waits until it answers. If the one of an earlier run still runs on this folder it is taken over,
+ * or ended when it no longer answers: there is never a second server on the same data.
+ */
+export async function startRedis(options: RedisOptions): Promise<LocalStore> {
+  const dataDir = path.resolve(options.dataDir);
+  const log = options.log ?? path.join(dataDir, 'redis.log');
+  const access = readAccess(dataDir);
+  const left = await leftRunning(dataDir, access);
+  if (left !== undefined) {
+    const gone = untilAdoptedGone(left);
+    return describe(access, left, gone, true);
+  }
+  const binary = await ensureRedisBinary(path.join(dataDir, 'install.log'), options.say ?? (() => undefined));
+  for (let attempt = 1; ; attempt += 1) {
+    const kept = options.port ?? access.port;
+    const port = kept !== 0 && (options.port !== undefined || (await isFree(kept))) ? kept : await freePort();
+    const current = { ...access, port };
+    writeAccess(dataDir, current);
+    const server = await launch(binary, dataDir, current, options, log);
+    const failure = await untilReady(server, current);
+    if (failure === undefined) return describe(current, server.identity, server.gone, false);
+    const taken = /address already in use/i.test(failure);
+    if (!taken || options.port !== undefined || attempt === PORT_ATTEMPTS) {
+      throw new Error(`Redis did not start on port ${port}; its log ${log} ends with:\n${failure}`);
+    }
+  }
+}
+
+async function launch(
+  binary: RedisBinary,
+  dataDir: string,
+  access: StoreAccess,
+  options: RedisOptions,
+  log: string,
+): Promise<ServerProcess> {
+  const file = path.join(dataDir, 'redis.conf');
+  writePrivate(file, configuration(dataDir, access, options));
+  const server = await spawnServer({ file: binary.file, argv0: binary.argv0, args: [file], cwd: dataDir }, log);
+  recordProcess(dataDir, server.identity);
+  return server;
+}
+
+function configuration(dataDir: string, access: StoreAccess, options: RedisOptions): string {
+  const settings: Record<string, string> = {
+    bind: '127.0.0.1',
+    port: String(access.port),
+    'protected-mode': 'yes',
+    requirepass: access.password,
+    dir: JSON.stringify(dataDir),
+    daemonize: 'no',
+    appendonly: (options.appendonly ?? true) ? 'yes' : 'no',
+    appendfsync: 'everysec',
+    save: '""',
+    'maxmemory-policy': 'noeviction',
+    'tcp-backlog': '511',
+    ...options.settings,
+  };
+  return Object.entries(settings)
+    .map(([name, value]) => `${name} ${value}\n`)
+    .join('');
+}
+
+/** The server of an earlier run that answers on this folder's port with this folder's password, if there is one. */
+async function leftRunning(dataDir: string, access: StoreAccess): Promise<ProcessIdentity | undefined> {
+  const recorded = recordedProcess(dataDir);
+  const alive = recorded !== undefined && isRunning(recorded);
+  // It may have been frozen; a running server does not mind.
+  if (alive) signal(recorded, 'SIGCONT');
+  const deadline = performance.now() + (alive ? ADOPT_TIMEOUT_MS : 0);
+  do {
+    const answer = access.port === 0 ? undefined : await ask(access);
+    if (answer !== undefined && !answer.loading) {
+      const identity = identify(answer.pid);
+      if (identity !== undefined) return identity;
+    }
+    if (alive && isRunning(recorded)) await delay(READY_POLL_MS);
+  } while (performance.now() < deadline && recorded !== undefined && isRunning(recorded));
+  if (recorded !== undefined && isRunning(recorded)) await endProcess('Redis of an earlier run', recorded, STOP_STEPS);
+  return undefined;
+}
+
+/** Waits for the server to answer; returns the end of its log if it ended or took too long. */
+async function untilReady(server: ServerProcess, access: StoreAccess): Promise<string | undefined> {
+  const deadline = performance.now() + READY_TIMEOUT_MS;
+  while (isRunning(server.identity)) {
+    const answer = await ask(access);
+    if (answer?.pid === server.identity.pid && !answer.loading) return undefined;
+    if (performance.now() > deadline) {
+      await endProcess('Redis', server.identity, STOP_STEPS);
+      break;
+    }
+    await delay(READY_POLL_MS);
+  }
+  return server.logged();
+}
+
+/** Asks whoever listens for its process number; undefined unless it is a Redis that knows our password. */
+async function ask(access: StoreAccess): Promise<{ pid: number; loading: boolean } | undefined> {
+  const client = new Redis({
+    host: '127.0.0.1',
+    port: access.port,
+    password: access.password,
+    lazyConnect: true,
+    enableReadyCheck: false,
+    connectTimeout: 2_000,
+    commandTimeout: 2_000,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    const info = await client.info();
+    const pid = Number(/^process_id:(\d+)/m.exec(info)?.[1]);
+    return Number.isInteger(pid) ? { pid, loading: !/^loading:0/m.test(info) } : undefined;
+  } catch {
+    return undefined;
+  } finally {
+    client.disconnect();
+  }
+}
+
+function describe(access: StoreAccess, identity: ProcessIdentity, gone: Promise<void>, adopted: boolean): LocalStore {
+  return {
+    url: `redis://:${access.password}@127.0.0.1:${access.port}/0`,
+    pid: identity.pid,
+    port: access.port,
+    adopted,
+    gone,
+    // SIGTERM makes Redis write and sync its append-only file before it goes.
+    stop: async () => {
+      signal(identity, 'SIGCONT');
+      await endProcess('Redis', identity, STOP_STEPS);
+    },
+  };
+}

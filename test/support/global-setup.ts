@@ -1,0 +1,126 @@
+/** Starts one PostgreSQL and one Redis for the whole test run, tells the tests where, and removes them afterwards. */
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { startPostgres, startRedis, type LocalStore } from '../../cluster/local-stores.js';
+import { identify, isRunning, signal, type ProcessIdentity } from '../../cluster/processes.js';
+import { recordedProcess } from '../../cluster/server-process.js';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** A superuser's URL of the run's PostgreSQL; its database is for making others. */
+    postgresUrl: string;
+    /** URL of the run's Redis, which all tests share. */
+    redisUrl: string;
+    /** Folder of this run; everything in it is stopped and deleted at the end. */
+    runDir: string;
+  }
+}
+
+const PREFIX = 'carillon-test-';
+const END_TIMEOUT_MS = 5_000;
+const OWNER_FILE = 'owner.json';
+const ROOM_IN_MEMORY_BYTES = 6 * 2 ** 30;
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const base = fastFolder();
+  sweepDeadRuns(base);
+  const runDir = mkdtempSync(path.join(base, PREFIX));
+  // PostgreSQL's user must be able to pass when we are root.
+  chmodSync(runDir, 0o711);
+  writeFileSync(path.join(runDir, OWNER_FILE), JSON.stringify(identify(process.pid)));
+  const abandon = () => removeRun(runDir);
+  process.once('exit', abandon);
+  const interrupted = (name: NodeJS.Signals) => {
+    abandon();
+    process.removeListener('SIGINT', interrupted);
+    process.removeListener('SIGTERM', interrupted);
+    process.kill(process.pid, name);
+  };
+  process.once('SIGINT', interrupted);
+  process.once('SIGTERM', interrupted);
+
+  const stores: LocalStore[] = [];
+  const configuredPostgres = process.env.CARILLON_TEST_DATABASE_URL;
+  const configuredRedis = process.env.CARILLON_TEST_REDIS_URL;
+  const [postgresUrl, redisUrl] = await Promise.all([
+    configuredPostgres ?? started(stores, startTestPostgres(runDir)),
+    configuredRedis ??
+      started(
+        stores,
+        startRedis({ dataDir: path.join(runDir, 'redis'), say: (line) => process.stderr.write(`${line}\n`) }),
+      ),
+  ]);
+  project.provide('postgresUrl', postgresUrl);
+  project.provide('redisUrl', redisUrl);
+  project.provide('runDir', runDir);
+
+  return async () => {
+    await Promise.all(stores.map((store) => store.stop()));
+    process.removeListener('exit', abandon);
+    process.removeListener('SIGINT', interrupted);
+    process.removeListener('SIGTERM', interrupted);
+    removeRun(runDir);
+  };
+}
+
+async function started(stores: LocalStore[], starting: Promise<LocalStore>): Promise<string> {
+  const store = await starting;
+  stores.push(store);
+  return store.url;
+}
+
+/** Durability stays on, as customers run it, even where the data lies in memory. */
+async function startTestPostgres(runDir: string): Promise<LocalStore> {
+  return await startPostgres({ dataDir: path.join(runDir, 'postgres'), settings: { max_connections: '200' } });
+}
+
+/** Memory where there is plenty of it, otherwise the disk. */
+function fastFolder(): string {
+  const memory = '/dev/shm';
+  if (!existsSync(memory)) return tmpdir();
+  const { bavail, bsize } = statfsSync(memory);
+  return bavail * bsize >= ROOM_IN_MEMORY_BYTES ? memory : tmpdir();
+}
+
+/** Removes what runs left behind that were killed outright. */
+function sweepDeadRuns(base: string): void {
+  for (const name of readdirSync(base).filter((entry) => entry.startsWith(PREFIX))) {
+    try {
+      const owner = JSON.parse(readFileSync(path.join(base, name, OWNER_FILE), 'utf8')) as ProcessIdentity;
+      if (!isRunning(owner)) removeRun(path.join(base, name));
+    } catch {
+      // Not ours to judge: another user's, or another run is making it at this moment.
+    }
+  }
+}
+
+/**
+ * Ends every server below the folder and deletes the folder. Nothing may be awaited in an exit handler, hence the plain
+ * waiting. The immediate shutdown lets PostgreSQL give its shared memory back, which kill -9 would not.
+ */
+function removeRun(runDir: string): void {
+  const servers = existsSync(runDir)
+    ? readdirSync(runDir).flatMap((name) => recordedProcess(path.join(runDir, name)) ?? [])
+    : [];
+  for (const server of servers) {
+    signal(server, 'SIGCONT');
+    signal(server, 'SIGQUIT');
+  }
+  const sleeper = new Int32Array(new SharedArrayBuffer(4));
+  for (let waitedMs = 0; waitedMs < END_TIMEOUT_MS && servers.some(isRunning); waitedMs += 20) {
+    Atomics.wait(sleeper, 0, 0, 20);
+  }
+  for (const server of servers) signal(server, 'SIGKILL');
+  rmSync(runDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+}
