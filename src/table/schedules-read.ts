@@ -6,7 +6,7 @@ import { scheduleFromRow, type ScheduleRow } from './schedule-row.js';
 
 /** A tenant's schedule, or null. */
 export async function getSchedule(table: Queryable, tenantId: number, id: string): Promise<Schedule | null> {
-  const [row] = await table.run<ScheduleRow>('schedule_get', [tenantId, id]);
+  const [row] = await table.run<ScheduleRow>('select-schedule', [tenantId, id]);
   return row === undefined ? null : scheduleFromRow(row);
 }
 
@@ -17,6 +17,6 @@ export async function listSchedules(
   afterId: string,
   limit: number,
 ): Promise<Schedule[]> {
-  const rows = await table.run<ScheduleRow>('schedule_list', [tenantId, afterId, limit]);
+  const rows = await table.run<ScheduleRow>('select-schedules', [tenantId, afterId, limit]);
   return rows.map(scheduleFromRow);
 }
