@@ -2,24 +2,10 @@
 
 import type { MessageId } from '../domain/ids.js';
 import type { Message } from '../domain/message.js';
+import type { Acceptance, Submission } from '../table/accepts.js';
+
 import type { Schedule, ScheduleDefinition } from '../domain/schedule.js';
-
-/** A name under which work is accepted once. */
-export interface KeyClaim {
-  readonly scope: 'key' | 'deduplication' | 'content';
-  readonly key: string;
-}
-
-export interface Submission {
-  readonly message: Message;
-  readonly keys: readonly KeyClaim[];
-}
-
-export interface Acceptance {
-  /** The message's id, or that of the earlier one with the same key. */
-  readonly messageId: MessageId;
-  readonly deduplicated: boolean;
-}
+export type { Acceptance, KeyClaim, Submission } from '../table/accepts.js';
 
 /** Work and changes from clients. All methods throw CarillonError TABLE_UNAVAILABLE when the table is away. */
 export interface Intake {

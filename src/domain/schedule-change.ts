@@ -1,0 +1,95 @@
+// What saving, pausing and resuming do to a schedule's state and next fire time.
+
+import { nextFireWithin } from './cron/next-fire.js';
+import { parseCronCached } from './cron/parse.js';
+import type { CronExpression } from './cron/expression.js';
+import { CarillonError } from './errors.js';
+import type { Schedule, ScheduleDefinition, ScheduleState } from './schedule.js';
+
+export interface NextState {
+  readonly state: ScheduleState;
+  readonly nextFireAtMs: number | null;
+}
+
+type Calendar = Pick<ScheduleDefinition, 'cron' | 'timeZone' | 'startAtMs' | 'endAtMs'>;
+
+/** The expression of a schedule, with its zone. Throws INVALID_CRON. */
+export function expressionOf(calendar: Pick<ScheduleDefinition, 'cron' | 'timeZone'>): CronExpression {
+  return parseCronCached(calendar.cron, calendar.timeZone === null ? {} : { timeZone: calendar.timeZone });
+}
+
+/**
+ * The state of a schedule that is saved at `nowMs`: `existing` is what was there, `anchorMs` its creation.
+ * A paused schedule stays paused. An edit that leaves the calendar alone leaves the next fire time alone, so that it cannot lose
+ * an occurrence that is due this moment; any other counts from now, and never again an occurrence that was already fired.
+ * Throws INVALID_CRON for an expression that cannot be read or never fires, INVALID_REQUEST when no occurrence lies within the bounds.
+ */
+export function stateAfterSave(
+  existing: Schedule | null,
+  definition: ScheduleDefinition,
+  anchorMs: number,
+  nowMs: number,
+): NextState {
+  const next = nextWithin(definition, { anchorMs, afterMs: Math.max(nowMs, existing?.lastFireAtMs ?? 0) });
+  if (next === null) {
+    throw new CarillonError(
+      'INVALID_REQUEST',
+      `the schedule has no occurrence left: "${definition.cron}" gives no time after now within Carillon-Start and Carillon-End`,
+    );
+  }
+  if (existing?.state === 'paused') return { state: 'paused', nextFireAtMs: null };
+  if (existing?.state === 'active' && sameCalendar(existing, definition)) {
+    return { state: 'active', nextFireAtMs: existing.nextFireAtMs };
+  }
+  return { state: 'active', nextFireAtMs: next };
+}
+
+/** The state of a schedule that is resumed at `nowMs`: the next time from now, nothing is caught up. */
+export function stateAfterResume(schedule: Schedule, nowMs: number): NextState {
+  const next = nextWithin(schedule, {
+    anchorMs: schedule.anchorMs,
+    afterMs: Math.max(nowMs, schedule.lastFireAtMs ?? 0),
+  });
+  return next === null ? { state: 'ended', nextFireAtMs: null } : { state: 'active', nextFireAtMs: next };
+}
+
+function nextWithin(calendar: Calendar, from: { anchorMs: number; afterMs: number }): number | null {
+  return nextFireWithin(expressionOf(calendar), {
+    ...from,
+    startAtMs: calendar.startAtMs,
+    endAtMs: calendar.endAtMs,
+  });
+}
+
+function sameCalendar(a: Calendar, b: Calendar): boolean {
+  return a.cron === b.cron && a.timeZone === b.timeZone && a.startAtMs === b.startAtMs && a.endAtMs === b.endAtMs;
+}
+
+/** Whether two definitions say the same, so that saving the one over the other changes nothing. */
+export function sameDefinition(a: ScheduleDefinition, b: ScheduleDefinition): boolean {
+  return a.body.equals(b.body) && comparable(a) === comparable(b);
+}
+
+function comparable(definition: ScheduleDefinition): string {
+  const { headers } = definition;
+  return JSON.stringify([
+    [definition.cron, definition.timeZone, definition.startAtMs, definition.endAtMs, definition.delayMs],
+    [definition.misfire, definition.misfireWindowMs, definition.overlap, definition.windowMs, definition.keyTemplate],
+    [definition.destination, definition.method, Object.entries(headers).sort(byName)],
+    [definition.maxRetries, definition.retryDelay, definition.timeoutMs, definition.labels, definition.redact],
+    [sortedKeys(definition.callback), sortedKeys(definition.failureCallback)],
+  ]);
+}
+
+function byName([a]: [string, unknown], [b]: [string, unknown]): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** PostgreSQL gives the keys of jsonb back in an order of its own. */
+function sortedKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortedKeys);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.entries(value)
+    .sort(byName)
+    .map(([name, inner]) => [name, sortedKeys(inner)]);
+}

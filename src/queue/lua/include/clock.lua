@@ -1,0 +1,5 @@
+-- Redis's own clock, in whole milliseconds: the only clock that decides what is due.
+local function now_ms()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end

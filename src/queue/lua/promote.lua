@@ -1,0 +1,27 @@
+#!lua
+-- A sweep's many accepts at once, fenced. Announces a horizon before the table is read, or marks it as completed after.
+-- KEYS: due, inflight, task, state, tomb
+-- ARGV: epoch, horizon to announce ('' for none), horizon completed ('' for none), then for each entry: id, due ms, payload
+-- Returns {'OK', number queued, 1 when the earliest entry changed} or {'NOFENCE' | 'STALE', 0, 0}.
+--!include clock
+--!include fence
+--!include put
+local refusal = refused(KEYS[4], ARGV[1])
+if refusal then return {refusal, 0, 0} end
+if ARGV[2] ~= '' and tonumber(ARGV[2]) > tonumber(redis.call('HGET', KEYS[4], 'announced') or 0) then
+  redis.call('HSET', KEYS[4], 'announced', ARGV[2])
+end
+local now = now_ms()
+local keys = {due = KEYS[1], inflight = KEYS[2], task = KEYS[3], tomb = KEYS[5]}
+local horizon = tonumber(redis.call('HGET', KEYS[4], 'announced') or 0)
+local before = redis.call('ZRANGE', KEYS[1], 0, 0)[1]
+local queued = 0
+for i = 4, #ARGV, 3 do
+  local code = put(keys, {
+    id = ARGV[i], due = tonumber(ARGV[i + 1]), payload = ARGV[i + 2], horizon = horizon, fresh = 0,
+  }, now)
+  if code == 1 then queued = queued + 1 end
+end
+if ARGV[3] ~= '' then redis.call('HSET', KEYS[4], 'completed', ARGV[3]) end
+local moved = redis.call('ZRANGE', KEYS[1], 0, 0)[1] ~= before
+return {'OK', queued, moved and 1 or 0}

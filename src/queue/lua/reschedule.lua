@@ -1,0 +1,22 @@
+#!lua
+-- Gives a schedule that was saved, resumed, paused or deleted its new place in due. Of two changes the later generation wins,
+-- whatever order they arrive in. A schedule in flight is left alone: whoever holds it reads its row.
+-- KEYS: due, inflight, task, state
+-- ARGV: entry id, due ms ('' to take it out), generation
+-- Returns {code, 1 when the earliest entry changed}; codes: 0 out or beyond the horizon, 1 queued, 2 in flight, 3 a newer one is known.
+local entry, due, generation = ARGV[1], ARGV[2], ARGV[3]
+if redis.call('ZSCORE', KEYS[2], entry) then return {2, 0} end
+local known = tonumber(redis.call('HGET', KEYS[3], entry) or 0)
+if known > tonumber(generation) then return {3, 0} end
+local horizon = tonumber(redis.call('HGET', KEYS[4], 'announced') or 0)
+if due == '' or tonumber(due) >= horizon then
+  redis.call('ZREM', KEYS[1], entry)
+  redis.call('HDEL', KEYS[3], entry)
+  return {0, 0}
+end
+local before = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+redis.call('ZADD', KEYS[1], due, entry)
+redis.call('HSET', KEYS[3], entry, generation)
+local after = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+local moved = before[1] ~= after[1] or before[2] ~= after[2]
+return {1, moved and 1 or 0}

@@ -1,0 +1,50 @@
+// Loads Lua scripts from their files and runs them by hash, sending the source again when Redis has forgotten it.
+
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Redis } from 'ioredis';
+import { CarillonError } from '../domain/errors.js';
+
+const FOLDER = new URL('./lua/', import.meta.url);
+const INCLUDE = /^--!include ([a-z]+)$/gm;
+
+export class Script {
+  readonly source: string;
+  readonly #hash: string;
+
+  constructor(readonly name: string) {
+    this.source = read(`${name}.lua`).replace(INCLUDE, (_line, include: string) => read(`include/${include}.lua`));
+    this.#hash = createHash('sha1').update(this.source).digest('hex');
+  }
+
+  /**
+   * Runs the script. Throws CarillonError QUEUE_UNAVAILABLE when Redis cannot be reached, is loading, or is full.
+   * A script that Redis does not know was not run, so sending it again is safe.
+   */
+  async run(redis: Redis, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    try {
+      return await redis.evalsha(this.#hash, keys.length, ...keys, ...args);
+    } catch (error) {
+      if (!isReply(error, 'NOSCRIPT')) throw queueError(error);
+    }
+    try {
+      return await redis.eval(this.source, keys.length, ...keys, ...args);
+    } catch (error) {
+      throw queueError(error);
+    }
+  }
+}
+
+function read(path: string): string {
+  return readFileSync(new URL(path, FOLDER), 'utf8');
+}
+
+function isReply(error: unknown, code: string): boolean {
+  return error instanceof Error && error.message.startsWith(code);
+}
+
+/** A fault of ours in a script is thrown as it is; all else means that the queue is away for now. */
+function queueError(error: unknown): unknown {
+  if (!(error instanceof Error) || /user_script|Script attempted|WRONGTYPE/.test(error.message)) return error;
+  return new CarillonError('QUEUE_UNAVAILABLE', `the queue (Redis) is away: ${error.message}`, { cause: error });
+}

@@ -1,0 +1,254 @@
+// What can be done to a shard's queue: the scripts with their types.
+//
+// Payloads. An entry may carry what its delivery needs, so that an immediate message costs no read of the table. Such a payload
+// is only ever used for a message's first attempt, and only where nobody can have delivered the message before:
+//   - accept and fire keep it only while the due time is at most `payloadFreshMs` past; the sweep that could queue the same row
+//     (rescue) leaves rows alone until they are at least twice as old, so a late offer never carries a payload;
+//   - a claim that lapses loses it, a retry does not put it back, sweeps never carry one.
+// Everything without a payload is read from the table at dispatch, and the row says what to do: so what may have been sent
+// already is always looked up first.
+
+import type { Redis } from 'ioredis';
+import type { MessageId } from '../domain/ids.js';
+import { type ShardKeys, shardKeys } from './keys.js';
+import { Script } from './script.js';
+
+export interface QueueEntry {
+  /** A message id, or `scheduleEntry(...)`. */
+  readonly id: string;
+  readonly dueAtMs: number;
+  /** '' for none; for a schedule its generation. */
+  readonly payload: string;
+}
+
+export interface Claim {
+  readonly id: string;
+  readonly token: string;
+  readonly payload: string;
+  /** The entry's score: due time, or time of its return. */
+  readonly dueAtMs: number;
+}
+
+/** `lost`: the shard's state is gone. `stale`: a newer epoch is installed, the caller is no longer the owner. */
+export type Refusal = { readonly kind: 'lost' } | { readonly kind: 'stale' };
+
+export interface Claimed {
+  readonly kind: 'claimed';
+  readonly claims: readonly Claim[];
+  /** Redis's clock. */
+  readonly nowMs: number;
+  readonly nextDueAtMs: number | null;
+  readonly nextLapseAtMs: number | null;
+}
+
+export interface Fence {
+  readonly installed: boolean;
+  /** The epoch that was stored before; null when the state was lost (or never there). */
+  readonly previousEpoch: number | null;
+  readonly announcedAtMs: number;
+  readonly completedAtMs: number;
+}
+
+export interface Settlement {
+  readonly id: string;
+  readonly token: string;
+  /** When it comes back; null: it is done. */
+  readonly backAtMs: number | null;
+}
+
+export interface Firing {
+  readonly entry: string;
+  readonly token: string;
+  readonly nextAtMs: number | null;
+  readonly generation: number;
+  readonly messages: readonly QueueEntry[];
+}
+
+export type RescheduleResult = 'out' | 'queued' | 'in-flight' | 'outdated';
+export type CancelResult = 'taken-out' | 'in-flight' | 'absent';
+
+export interface QueueTimes {
+  readonly visibilityMs: number;
+  readonly payloadFreshMs: number;
+  readonly tombstoneMs: number;
+}
+
+const scripts = {
+  accept: new Script('accept'),
+  cancel: new Script('cancel'),
+  claim: new Script('claim'),
+  fence: new Script('fence'),
+  fire: new Script('fire'),
+  promote: new Script('promote'),
+  reschedule: new Script('reschedule'),
+  settle: new Script('settle'),
+  touch: new Script('touch'),
+};
+
+/** The queue of every shard. Each method is one script on one shard; all throw QUEUE_UNAVAILABLE when Redis is away. */
+export class ShardQueue {
+  readonly #redis: Redis;
+  readonly #times: QueueTimes;
+  readonly #keys: ShardKeys[] = [];
+  readonly #prefix: string;
+
+  constructor(redis: Redis, prefix: string, times: QueueTimes) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+    this.#times = times;
+  }
+
+  async fence(shard: number, epoch: number): Promise<Fence> {
+    const reply = numbers(await scripts.fence.run(this.#redis, [this.#of(shard).state], [epoch]));
+    const [installed = 0, previous = -1, announcedAtMs = 0, completedAtMs = 0] = reply;
+    return {
+      installed: installed === 1,
+      previousEpoch: previous < 0 ? null : previous,
+      announcedAtMs,
+      completedAtMs,
+    };
+  }
+
+  /** Offers committed work. True when the shard's earliest entry changed, so that its actor should be woken. */
+  async accept(shard: number, entries: readonly QueueEntry[]): Promise<boolean> {
+    const args = [this.#times.payloadFreshMs, ...entries.flatMap(entryArguments)];
+    const reply = numbers(await scripts.accept.run(this.#redis, this.#allKeys(shard), args));
+    return reply[0] === 1;
+  }
+
+  async claim(shard: number, epoch: number, limit: number): Promise<Claimed | Refusal> {
+    const { due, inflight, task, state } = this.#of(shard);
+    const args = [epoch, limit, this.#times.visibilityMs];
+    const reply = (await scripts.claim.run(this.#redis, [due, inflight, task, state], args)) as (string | number)[];
+    const refusal = refusalOf(reply[0]);
+    if (refusal !== null) return refusal;
+    const claims: Claim[] = [];
+    for (let index = 4; index < reply.length; index += 4) {
+      claims.push({
+        id: String(reply[index]),
+        token: String(reply[index + 1]),
+        payload: String(reply[index + 2]),
+        dueAtMs: Number(reply[index + 3]),
+      });
+    }
+    return {
+      kind: 'claimed',
+      claims,
+      nowMs: Number(reply[1]),
+      nextDueAtMs: orNull(Number(reply[2])),
+      nextLapseAtMs: orNull(Number(reply[3])),
+    };
+  }
+
+  /** Tells for each settlement whether the claim still held. */
+  async settle(shard: number, settlements: readonly Settlement[]): Promise<boolean[]> {
+    const { due, inflight, task } = this.#of(shard);
+    const args = settlements.flatMap(({ id, token, backAtMs }) => [id, token, backAtMs ?? '']);
+    return numbers(await scripts.settle.run(this.#redis, [due, inflight, task], args)).map((held) => held === 1);
+  }
+
+  async touch(shard: number, claims: readonly { id: string; token: string }[]): Promise<boolean[]> {
+    const { inflight, task } = this.#of(shard);
+    const args = [this.#times.visibilityMs, ...claims.flatMap(({ id, token }) => [id, token])];
+    return numbers(await scripts.touch.run(this.#redis, [inflight, task], args)).map((held) => held === 1);
+  }
+
+  async fire(shard: number, epoch: number, firings: readonly Firing[]): Promise<'fired' | Refusal> {
+    const args = firings.flatMap(({ entry, token, nextAtMs, generation, messages }) => [
+      ...[entry, token, nextAtMs ?? '', generation, messages.length],
+      ...messages.flatMap(entryArguments),
+    ]);
+    const reply = (await scripts.fire.run(this.#redis, this.#allKeys(shard), [
+      epoch,
+      this.#times.payloadFreshMs,
+      ...args,
+    ])) as string[];
+    return refusalOf(reply[0]) ?? 'fired';
+  }
+
+  /** Announces the horizon up to which a sweep is about to read the table. */
+  async announce(shard: number, epoch: number, horizonAtMs: number): Promise<'done' | Refusal> {
+    const reply = await this.#promote(shard, epoch, { announce: horizonAtMs, completed: '' }, []);
+    return refusalOf(reply[0]) ?? 'done';
+  }
+
+  /** Marks a horizon as completely read. */
+  async complete(shard: number, epoch: number, horizonAtMs: number): Promise<'done' | Refusal> {
+    const reply = await this.#promote(shard, epoch, { announce: '', completed: horizonAtMs }, []);
+    return refusalOf(reply[0]) ?? 'done';
+  }
+
+  /** Queues a sweep's rows. `earliestChanged` as in accept. */
+  async promote(
+    shard: number,
+    epoch: number,
+    entries: readonly QueueEntry[],
+  ): Promise<{ kind: 'promoted'; queued: number; earliestChanged: boolean } | Refusal> {
+    const reply = await this.#promote(shard, epoch, { announce: '', completed: '' }, entries);
+    return (
+      refusalOf(reply[0]) ?? { kind: 'promoted', queued: Number(reply[1]), earliestChanged: Number(reply[2]) === 1 }
+    );
+  }
+
+  /** Moves a schedule's entry (null: takes it out). Tells too whether the shard's earliest entry changed. */
+  async reschedule(
+    shard: number,
+    entry: string,
+    dueAtMs: number | null,
+    generation: number,
+  ): Promise<{ result: RescheduleResult; earliestChanged: boolean }> {
+    const { due, inflight, task, state } = this.#of(shard);
+    const keys = [due, inflight, task, state];
+    const [code = 0, moved = 0] = numbers(
+      await scripts.reschedule.run(this.#redis, keys, [entry, dueAtMs ?? '', generation]),
+    );
+    const results = ['out', 'queued', 'in-flight', 'outdated'] as const;
+    return { result: results[code] ?? 'out', earliestChanged: moved === 1 };
+  }
+
+  async cancel(shard: number, ids: readonly MessageId[]): Promise<CancelResult[]> {
+    const { due, inflight, task, tomb } = this.#of(shard);
+    const reply = numbers(
+      await scripts.cancel.run(this.#redis, [due, inflight, task, tomb], [this.#times.tombstoneMs, ...ids]),
+    );
+    const results = ['absent', 'taken-out', 'in-flight'] as const;
+    return reply.map((code) => results[code] ?? 'absent');
+  }
+
+  async #promote(
+    shard: number,
+    epoch: number,
+    horizons: { announce: number | ''; completed: number | '' },
+    entries: readonly QueueEntry[],
+  ): Promise<(string | number)[]> {
+    const args = [epoch, horizons.announce, horizons.completed, ...entries.flatMap(entryArguments)];
+    return (await scripts.promote.run(this.#redis, this.#allKeys(shard), args)) as (string | number)[];
+  }
+
+  #of(shard: number): ShardKeys {
+    return (this.#keys[shard] ??= shardKeys(this.#prefix, shard));
+  }
+
+  #allKeys(shard: number): string[] {
+    const { due, inflight, task, state, tomb } = this.#of(shard);
+    return [due, inflight, task, state, tomb];
+  }
+}
+
+function entryArguments(entry: QueueEntry): [string, number, string] {
+  return [entry.id, Math.ceil(entry.dueAtMs), entry.payload];
+}
+
+function refusalOf(status: string | number | undefined): Refusal | null {
+  if (status === 'NOFENCE') return { kind: 'lost' };
+  if (status === 'STALE') return { kind: 'stale' };
+  return null;
+}
+
+function numbers(reply: unknown): number[] {
+  return (reply as unknown[]).map(Number);
+}
+
+function orNull(timeMs: number): number | null {
+  return timeMs < 0 ? null : timeMs;
+}

@@ -1,0 +1,77 @@
+// Turns concurrent writes into few large ones: whatever comes in while a group is being written forms the next group.
+//
+// There is no timer. A lone write goes out at once, and under load the time of one round trip is what gathers the next group, so
+// that the waiting never exceeds what the table itself needs. Callers are told when their group is committed.
+
+export interface GroupCommitSettings {
+  /** Most items of one group. */
+  readonly maxItems: number;
+  /** Most groups that are being written at once. */
+  readonly maxGroups: number;
+}
+
+interface Waiting<Item, Result> {
+  readonly item: Item;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class GroupCommit<Item, Result> {
+  readonly #settings: GroupCommitSettings;
+  readonly #write: (items: Item[]) => Promise<Result[]>;
+  #waiting: Waiting<Item, Result>[] = [];
+  #groups = 0;
+  #scheduled = false;
+
+  /** `write` writes a group and gives one result for each item, in order; its rejection is every item's. */
+  constructor(settings: GroupCommitSettings, write: (items: Item[]) => Promise<Result[]>) {
+    this.#settings = settings;
+    this.#write = write;
+  }
+
+  /** Items that wait for their group. */
+  get backlog(): number {
+    return this.#waiting.length;
+  }
+
+  add(item: Item): Promise<Result> {
+    return new Promise<Result>((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  addAll(items: readonly Item[]): Promise<Result[]> {
+    return Promise.all(items.map((item) => this.add(item)));
+  }
+
+  /** The group is formed at the end of the tick, so that what one event brings goes together. */
+  #schedule(): void {
+    if (this.#scheduled || this.#groups >= this.#settings.maxGroups) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    while (this.#waiting.length > 0 && this.#groups < this.#settings.maxGroups) {
+      const group = this.#waiting.splice(0, this.#settings.maxItems);
+      this.#groups += 1;
+      void this.#commit(group);
+    }
+  }
+
+  async #commit(group: Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await this.#write(group.map((waiting) => waiting.item));
+      group.forEach((waiting, index) => waiting.resolve(results[index] as Result));
+    } catch (error) {
+      group.forEach((waiting) => waiting.reject(error));
+    } finally {
+      this.#groups -= 1;
+      this.#schedule();
+    }
+  }
+}

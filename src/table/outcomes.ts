@@ -1,0 +1,158 @@
+// Recording what attempts came to, in groups: the message's row, a row for each failed attempt, callbacks, keys, held occurrences.
+
+import { fromUuid, type MessageId } from '../domain/ids.js';
+import type { HeaderMap, Message, MessageState } from '../domain/message.js';
+import type { Database, Queryable } from './database.js';
+import { messageColumns, pending, timestamp } from './message-columns.js';
+
+/** What one attempt came to. */
+export interface Outcome {
+  readonly message: Message;
+  /** `pending`: another attempt follows at `nextAttemptAtMs`. */
+  readonly state: Extract<MessageState, 'pending' | 'delivered' | 'failed'>;
+  /** From 1. */
+  readonly attempt: number;
+  readonly status: number | null;
+  readonly error: string | null;
+  readonly headers: HeaderMap | null;
+  /** The first bytes of the answer. */
+  readonly body: Buffer | null;
+  readonly startedAtMs: number;
+  readonly endedAtMs: number;
+  readonly nextAttemptAtMs: number | null;
+  /** Callback messages, born with this outcome. */
+  readonly callbacks: readonly Message[];
+  readonly node: string;
+}
+
+/** A held occurrence that may go now. */
+export interface Released {
+  readonly id: MessageId;
+  readonly shard: number;
+  readonly dueAtMs: number;
+}
+
+export interface Recorded {
+  /** False when the row was final already, so that nothing more is to be done. */
+  readonly taken: boolean;
+  readonly released: readonly Released[];
+}
+
+export interface OutcomeSettings {
+  /** How long an idempotency key is kept after its message ended, in milliseconds. */
+  readonly idempotencyMs: number;
+}
+
+/** Writes one group: a single statement when all is plain success, one transaction otherwise. */
+export async function recordOutcomes(
+  database: Database,
+  settings: OutcomeSettings,
+  outcomes: readonly Outcome[],
+): Promise<Recorded[]> {
+  const plain = outcomes.every(isPlain);
+  const taken = plain
+    ? await updateMessages(database, outcomes)
+    : await database.transaction((connection) => recordAll(connection, settings, outcomes));
+  const released = await releaseHeld(database, outcomes);
+  return outcomes.map((outcome) => ({
+    taken: taken.has(outcome.message.id),
+    released: released.get(scheduleName(outcome.message)) ?? [],
+  }));
+}
+
+function isPlain(outcome: Outcome): boolean {
+  return outcome.state === 'delivered' && outcome.callbacks.length === 0 && outcome.message.idempotencyKey === null;
+}
+
+async function recordAll(
+  connection: Queryable,
+  settings: OutcomeSettings,
+  outcomes: readonly Outcome[],
+): Promise<Set<MessageId>> {
+  const taken = await updateMessages(connection, outcomes);
+  const failures = outcomes.filter((outcome) => outcome.state !== 'delivered');
+  if (failures.length > 0) await connection.run('insert-attempts', attemptColumns(failures));
+  const callbacks = outcomes.filter(({ message }) => taken.has(message.id)).flatMap((outcome) => outcome.callbacks);
+  if (callbacks.length > 0) await connection.run('insert-messages', messageColumns(callbacks.map(pending)));
+  const ended = outcomes.filter((outcome) => outcome.state !== 'pending' && taken.has(outcome.message.id));
+  await expireKeys(
+    connection,
+    ended.map((outcome) => ({ message: outcome.message, atMs: outcome.endedAtMs + settings.idempotencyMs })),
+  );
+  return taken;
+}
+
+async function updateMessages(connection: Queryable, outcomes: readonly Outcome[]): Promise<Set<MessageId>> {
+  const column = <Value>(value: (outcome: Outcome) => Value): Value[] => outcomes.map(value);
+  const rows = await connection.run<{ id: string }>('record-outcomes', [
+    column((outcome) => outcome.message.id),
+    column((outcome) => outcome.state),
+    column((outcome) => outcome.attempt),
+    column((outcome) => outcome.status),
+    column((outcome) => outcome.error),
+    column((outcome) => (outcome.headers === null ? null : JSON.stringify(outcome.headers))),
+    column((outcome) => outcome.body),
+    column((outcome) => timestamp(outcome.startedAtMs)),
+    column((outcome) => timestamp(outcome.endedAtMs)),
+    column((outcome) => timestamp(outcome.nextAttemptAtMs)),
+    column((outcome) => outcome.node),
+  ]);
+  return new Set(rows.map((row) => fromUuid(row.id)));
+}
+
+function attemptColumns(failures: readonly Outcome[]): unknown[] {
+  const column = <Value>(value: (outcome: Outcome) => Value): Value[] => failures.map(value);
+  return [
+    column((outcome) => outcome.message.id),
+    column((outcome) => outcome.attempt),
+    column((outcome) => outcome.message.tenantId),
+    column((outcome) => timestamp(outcome.startedAtMs)),
+    column((outcome) => timestamp(outcome.endedAtMs)),
+    column((outcome) => outcome.status),
+    column((outcome) => outcome.error),
+    column((outcome) => (outcome.headers === null ? null : JSON.stringify(outcome.headers))),
+    column((outcome) => outcome.body),
+    column((outcome) => timestamp(outcome.nextAttemptAtMs)),
+    column((outcome) => outcome.node),
+  ];
+}
+
+/** Starts the clock of the keys of messages that ended: at `atMs` each may be used again. */
+export async function expireKeys(
+  connection: Queryable,
+  ended: readonly { message: Pick<Message, 'id' | 'tenantId' | 'idempotencyKey'>; atMs: number }[],
+): Promise<void> {
+  const keyed = ended.filter(({ message }) => message.idempotencyKey !== null);
+  if (keyed.length === 0) return;
+  await connection.run('expire-keys', [
+    keyed.map(({ message }) => message.tenantId),
+    keyed.map(({ message }) => message.idempotencyKey),
+    keyed.map(({ message }) => message.id),
+    keyed.map(({ atMs }) => timestamp(atMs)),
+  ]);
+}
+
+/** Lets the occurrences go that waited for these outcomes (overlap policy "queue"), by schedule. */
+async function releaseHeld(connection: Queryable, outcomes: readonly Outcome[]): Promise<Map<string, Released[]>> {
+  const ended = outcomes.filter((outcome) => outcome.state !== 'pending' && outcome.message.overlap === 'queue');
+  const result = new Map<string, Released[]>();
+  for (const { message } of ended) {
+    const name = scheduleName(message);
+    if (result.has(name) || message.scheduleId === null) continue;
+    result.set(name, await releaseNext(connection, message.tenantId, message.scheduleId));
+  }
+  return result;
+}
+
+/** Lets the next held occurrence of a schedule go, unless one is under way. */
+export async function releaseNext(connection: Queryable, tenantId: number, scheduleId: string): Promise<Released[]> {
+  const rows = await connection.run<{ id: string; shard: number; due_at: number }>('release-held', [
+    [tenantId],
+    [scheduleId],
+  ]);
+  return rows.map((row) => ({ id: fromUuid(row.id), shard: row.shard, dueAtMs: row.due_at }));
+}
+
+function scheduleName(message: Message): string {
+  return `${message.tenantId}\n${message.scheduleId ?? ''}`;
+}

@@ -1,0 +1,20 @@
+-- Records what attempts came to. $1 ids, $2 states (pending: another attempt follows), $3 attempt numbers, $4 status, $5 error,
+-- $6 answer headers, $7 answer body, $8 started, $9 ended, $10 next attempt (null when final), $11 node.
+-- Outcomes are facts: a success also corrects a row that was given up or canceled meanwhile; anything else only moves a row that is
+-- still pending. Gives the ids of the rows that took the outcome.
+update messages m set
+  state = o.state,
+  attempts = greatest(m.attempts, o.attempt),
+  last_status = o.status, last_error = o.error, last_headers = o.headers, last_body = o.body,
+  started_at = o.started_at,
+  finished_at = case when o.state = 'pending' then null else o.ended_at end,
+  next_attempt_at = coalesce(o.next_attempt_at, m.next_attempt_at),
+  in_dlq = o.state = 'failed',
+  reason = case when o.state = 'pending' then m.reason end,
+  node = o.node
+from unnest($1::uuid[], $2::text[], $3::integer[], $4::integer[], $5::text[], $6::jsonb[], $7::bytea[], $8::timestamptz[],
+  $9::timestamptz[], $10::timestamptz[], $11::text[])
+  as o (id, state, attempt, status, error, headers, body, started_at, ended_at, next_attempt_at, node)
+where m.id = o.id and m.id = any($1::uuid[])
+  and (m.state = 'pending' or (o.state = 'delivered' and m.state in ('failed', 'canceled')))
+returning m.id
