@@ -1,5 +1,5 @@
 /** Runs a private PostgreSQL server whose data lies in one folder and survives restarts and crashes. */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import {
   chownSync,
   existsSync,
@@ -22,6 +22,7 @@ import { identify, isRunning, signal, type ProcessIdentity } from './processes.j
 import {
   endProcess,
   recordProcess,
+  runToEnd,
   spawnServer,
   untilAdoptedGone,
   type LocalStore,
@@ -32,7 +33,7 @@ export interface PostgresOptions {
   /** Folder for the cluster, its log and access; made if missing. */
   readonly dataDir: string;
   /** Listen here instead of on the port kept from last time, or a free one. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** File for the server's output; default `postgres.log` in the folder. */
   readonly log?: string;
   /** Server settings, by name, that replace the ones below. */
@@ -77,7 +78,8 @@ export async function startPostgres(options: PostgresOptions): Promise<LocalStor
   const access = readAccess(dataDir);
   const binaries = postgresBinaries();
   const account = accountFor(clusterDir);
-  if (!existsSync(path.join(clusterDir, 'PG_VERSION'))) makeCluster(binaries, dataDir, clusterDir, access, account);
+  if (!existsSync(path.join(clusterDir, 'PG_VERSION')))
+    await makeCluster(binaries, dataDir, clusterDir, access, account);
 
   const left = await leftRunning(clusterDir, access);
   if (left !== undefined) {
@@ -105,13 +107,13 @@ export async function startPostgres(options: PostgresOptions): Promise<LocalStor
 }
 
 /** Runs initdb beside the final place and moves the result there whole, so that an interrupted one leaves nothing half made. */
-function makeCluster(
+async function makeCluster(
   binaries: PostgresBinaries,
   dataDir: string,
   clusterDir: string,
   access: StoreAccess,
   account: Account | undefined,
-): void {
+): Promise<void> {
   const draft = path.join(dataDir, 'cluster.new');
   const passwordFile = path.join(dataDir, 'cluster.password');
   rmSync(draft, { recursive: true, force: true });
@@ -138,19 +140,12 @@ function makeCluster(
           '--builtin-locale=C.UTF-8',
           '--no-instructions',
         ],
+        cwd: '/',
+        env: serverEnvironment(),
       },
       [binaries.initdb, draft, passwordFile],
     );
-    const { status, stdout, stderr, error } = spawnSync(command.file, command.args, {
-      encoding: 'utf8',
-      cwd: '/',
-      env: serverEnvironment(),
-      ...(command.uid === undefined ? {} : { uid: command.uid }),
-      ...(command.gid === undefined ? {} : { gid: command.gid }),
-    });
-    if (status !== 0) {
-      throw new Error(`initdb could not make ${clusterDir}: ${error?.message ?? `${stdout}\n${stderr}`}`);
-    }
+    await runToEnd(command);
     renameSync(draft, clusterDir);
   } finally {
     rmSync(passwordFile, { force: true });

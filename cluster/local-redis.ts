@@ -21,7 +21,7 @@ export interface RedisOptions {
   /** Folder for data, configuration, log and access; made if missing. */
   readonly dataDir: string;
   /** Listen here instead of on the port kept from last time, or a free one. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** Keep every write in the append-only file; default true. */
   readonly appendonly?: boolean;
   /** Further lines of redis.conf, by name. */

@@ -10,8 +10,7 @@ export interface RedisBinary {
   readonly version: string;
 }
 
-const OLDEST_MAJOR = 6;
-const OLDEST_MINOR = 2;
+const OLDEST_MAJOR = 7;
 
 // Debian's redis-tools holds the server program as redis-check-rdb: one program that goes by the name it is called by.
 const PROGRAMS = ['redis-server', 'valkey-server', 'redis-check-rdb', 'valkey-check-rdb'];
@@ -89,8 +88,7 @@ function probe(file: string, argv0: string): RedisBinary | undefined {
   const match = /server\b.*?\bv=(\d+)\.(\d+)(\S*)/i.exec(status === 0 ? stdout : '');
   if (match === null) return undefined;
   const [, major, minor, rest] = match;
-  if (Number(major) < OLDEST_MAJOR || (Number(major) === OLDEST_MAJOR && Number(minor) < OLDEST_MINOR))
-    return undefined;
+  if (Number(major) < OLDEST_MAJOR) return undefined;
   return { file, argv0, version: `${major}.${minor}${rest}` };
 }
 
@@ -104,7 +102,7 @@ function isExecutable(file: string): boolean {
 }
 
 function wanted(): string {
-  return `version ${OLDEST_MAJOR}.${OLDEST_MINOR} or newer`;
+  return `version ${OLDEST_MAJOR} or newer`;
 }
 
 function howToInstall(): string {

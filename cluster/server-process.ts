@@ -1,5 +1,5 @@
 /** Starts a store's server program apart from the terminal and follows it until it is gone. */
-import { spawn } from 'node:child_process';
+import { spawn, type SpawnOptionsWithoutStdio } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -51,13 +51,8 @@ export async function spawnServer(command: Command, log: string): Promise<Server
   try {
     const offset = fstatSync(descriptor).size;
     const child = spawn(command.file, command.args, {
-      detached: true,
+      ...spawnOptions(command),
       stdio: ['ignore', descriptor, descriptor],
-      ...(command.argv0 === undefined ? {} : { argv0: command.argv0 }),
-      ...(command.uid === undefined ? {} : { uid: command.uid }),
-      ...(command.gid === undefined ? {} : { gid: command.gid }),
-      ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
-      ...(command.env === undefined ? {} : { env: command.env }),
     });
     const gone = new Promise<void>((resolve) => {
       child.once('exit', () => resolve());
@@ -77,6 +72,33 @@ export async function spawnServer(command: Command, log: string): Promise<Server
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** Runs a program to its end, likewise apart from the terminal; throws with what it printed if it fails. */
+export async function runToEnd(command: Command): Promise<void> {
+  const child = spawn(command.file, command.args, { ...spawnOptions(command), stdio: ['ignore', 'pipe', 'pipe'] });
+  let printed = '';
+  const keep = (bytes: Buffer): void => {
+    printed = (printed + bytes.toString('utf8')).slice(-LOG_TAIL_BYTES);
+  };
+  child.stdout.on('data', keep);
+  child.stderr.on('data', keep);
+  const ended = await new Promise<string | number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, name) => resolve(name ?? code));
+  });
+  if (ended !== 0) throw new Error(`${path.basename(command.file)} ended with ${ended}:\n${printed}`);
+}
+
+function spawnOptions(command: Command): SpawnOptionsWithoutStdio {
+  return {
+    detached: true,
+    ...(command.argv0 === undefined ? {} : { argv0: command.argv0 }),
+    ...(command.uid === undefined ? {} : { uid: command.uid }),
+    ...(command.gid === undefined ? {} : { gid: command.gid }),
+    ...(command.cwd === undefined ? {} : { cwd: command.cwd }),
+    ...(command.env === undefined ? {} : { env: command.env }),
+  };
 }
 
 /** Notes in a store's folder which process serves it, for the next start and for whoever cleans up. */

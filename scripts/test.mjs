@@ -1,0 +1,71 @@
+/** `npm test`: types, lint, format and every test, on whatever it takes; with arguments, only vitest with those. */
+import { spawn } from 'node:child_process';
+import path from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { ensureBuilt, ensureInstalled, PrepareFault, root, run } from './prepare.mjs';
+
+const bin = (...parts) => path.join(root, 'node_modules', ...parts);
+
+// What each check is called, and how it is run: with Node itself, so that no shell and no PATH come into it.
+const CHECKS = [
+  ['types', [bin('typescript', 'bin', 'tsc'), '--noEmit']],
+  ['lint', [bin('eslint', 'bin', 'eslint.js'), '.', '--max-warnings', '0']],
+  ['format', [bin('prettier', 'bin', 'prettier.cjs'), '--check', '--log-level', 'warn', '.']],
+];
+
+async function main(args) {
+  const say = (line) => console.log(line);
+  await ensureInstalled(say);
+  const failed = [];
+  try {
+    await ensureBuilt(say);
+  } catch (error) {
+    if (!(error instanceof PrepareFault)) throw error;
+    // What can be tested without the build still is.
+    console.error(error.message);
+    failed.push('build');
+  }
+  if (args.length === 0) failed.push(...(await runChecks()));
+  const code = await run(process.execPath, [bin('vitest', 'vitest.mjs'), 'run', ...args]);
+  if (code !== 0) failed.push('tests');
+  if (failed.length > 0) console.log(`\nnpm test failed: ${failed.join(', ')}`);
+  return failed.length === 0 ? 0 : 1;
+}
+
+/** All of them, at the same time, whatever the others find; gives the names of those that failed. */
+async function runChecks() {
+  const results = await Promise.all(
+    CHECKS.map(async ([name, args]) => {
+      const startedAtMs = performance.now();
+      const { code, output } = await capture(args);
+      const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1);
+      console.log(`${name}: ${code === 0 ? 'ok' : 'FAILED'} (${seconds} s)`);
+      if (code !== 0) console.log(output);
+      return code === 0 ? undefined : name;
+    }),
+  );
+  return results.filter((name) => name !== undefined);
+}
+
+async function capture(args) {
+  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8');
+    stream.on('data', (text) => {
+      output += text;
+    });
+  }
+  return await new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code: code ?? 1, output }));
+  });
+}
+
+let code = 1;
+try {
+  code = await main(process.argv.slice(2));
+} catch (error) {
+  console.error(error instanceof PrepareFault ? error.message : error);
+}
+process.exit(code);
