@@ -1,0 +1,69 @@
+// What Upstash-Redact-Fields asks for: bodies and headers that the API and the logs show as a hash, while the receiver gets them whole.
+import { createHash } from 'node:crypto';
+import { CarillonError } from './errors.js';
+
+export interface Redaction {
+  readonly body: boolean;
+  readonly allHeaders: boolean;
+  /** Single header names, lower case. */
+  readonly headers: readonly string[];
+}
+
+export const NO_REDACTION: Redaction = { body: false, allHeaders: false, headers: [] };
+
+const MAX_FIELDS = 100;
+const HEADER_FIELD = /^headers?\[\s*([!#$%&'*+.^_`|~0-9A-Za-z-]{1,256})\s*\]$/i;
+
+/**
+ * Reads the header: a comma-separated list of `body`, `header` (or `headers`) and `header[Name]`.
+ * @throws CarillonError INVALID_REQUEST for anything else: a mistyped field would silently show what had to be hidden.
+ */
+export function parseRedaction(text: string): Redaction {
+  let body = false;
+  let allHeaders = false;
+  const headers = new Set<string>();
+  const fields = text.split(',').map((field) => field.trim());
+  if (fields.length > MAX_FIELDS) {
+    throw new CarillonError(
+      'INVALID_REQUEST',
+      `Upstash-Redact-Fields: ${fields.length} fields, at most ${MAX_FIELDS} are allowed`,
+    );
+  }
+  for (const field of fields) {
+    const named = HEADER_FIELD.exec(field)?.[1];
+    if (named !== undefined) headers.add(named.toLowerCase());
+    else if (/^body$/i.test(field)) body = true;
+    else if (/^headers?$/i.test(field)) allHeaders = true;
+    else if (field !== '') {
+      throw new CarillonError(
+        'INVALID_REQUEST',
+        `Upstash-Redact-Fields: unknown field "${field.slice(0, 100)}", expected body, header or header[Name]`,
+      );
+    }
+  }
+  return { body, allHeaders, headers: [...headers] };
+}
+
+/** The text to show instead of a body, or null when it may be shown. */
+export function redactBody(redaction: Redaction, body: Uint8Array): string | null {
+  return redaction.body ? redacted(body) : null;
+}
+
+/** A copy of the headers with redacted values; the same object when nothing is redacted. Names are compared without case. */
+export function redactHeaders(
+  redaction: Redaction,
+  headers: Readonly<Record<string, readonly string[]>>,
+): Readonly<Record<string, readonly string[]>> {
+  if (!redaction.allHeaders && redaction.headers.length === 0) return headers;
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, values]) => {
+      const hidden = redaction.allHeaders || redaction.headers.includes(name.toLowerCase());
+      // Header values are byte strings: one character for each byte.
+      return [name, hidden ? values.map((value) => redacted(Buffer.from(value, 'latin1'))) : values];
+    }),
+  );
+}
+
+function redacted(bytes: Uint8Array): string {
+  return `REDACTED:${createHash('sha256').update(bytes).digest('hex')}`;
+}
