@@ -1,0 +1,226 @@
+// Which instants a cron expression matches, across clock changes; the one place in Carillon that knows.
+//
+// The fields describe wall-clock times. How those become instants depends on the hour field:
+//
+// * Fixed hours (any hour field that does not begin with `*` or `?`): each matching wall-clock time fires exactly once. One that the clock
+//   shows twice fires at the first; one that a forward change skips fires at the first instant after the gap, and all that fall on
+//   the same instant, a regular time included, are one firing. So the map from wall time to instant never runs backwards, and
+//   the next firing is found by walking matching wall times upwards.
+// * Wildcard hours: the expression follows the clock as it runs. What is skipped does not fire, what is repeated fires again.
+//
+// All searches are bounded by MAX_SEARCH_YEARS and touch months, not days, so no expression can hold the event loop.
+import { CarillonError, invariant } from '../errors.js';
+import { civilFromDay, dayOf, daysInMonth, monthOf, SECONDS_PER_DAY, yearOf } from './civil.js';
+import { shapeOf } from './day-masks.js';
+import type { CalendarExpression, CronExpression } from './expression.js';
+import { formatLocal, type TimeZone, type ZoneSegment } from './time-zone.js';
+
+/** The rarest day a text can name, 29 February on one weekday, is 40 years from the next where a century is no leap year. */
+export const MAX_SEARCH_YEARS = 50;
+/** One preview's largest count. */
+export const MAX_NEXT_TIMES = 1000;
+
+const MAX_SEARCH_MONTHS = MAX_SEARCH_YEARS * 12;
+const MAX_SEARCH_MS = MAX_SEARCH_YEARS * 366 * SECONDS_PER_DAY * 1000;
+/** Years 0001 to 9999: outside ISO 8601 needs more digits, and no schedule lives there. */
+const MIN_AT_MS = -62_135_596_800_000;
+const MAX_AT_MS = 253_402_300_799_999;
+/** No offset is further from UTC than this, so local time minus this is an instant before that local time. */
+const MAX_OFFSET_MS = 16 * 3_600_000;
+/** Wider than any clock change but Samoa's and Kwajalein's skipped days, which are exactly this wide. */
+const MAX_CHANGE_MS = 25 * 3_600_000;
+
+const NONE = Number.NaN;
+
+/** `gap`: moved to the end of a gap. `overlap`: the clock shows this local time twice. */
+export type DstNote = 'gap' | 'overlap' | null;
+
+export interface FireTime {
+  readonly atMs: number;
+  readonly dst: DstNote;
+}
+
+/**
+ * The first firing strictly after `afterMs`, or null when there is none within MAX_SEARCH_YEARS or before the year 10000.
+ * @param anchorMs where the grid of an `@every` begins; required for those, ignored for calendars.
+ */
+export function nextFire(expression: CronExpression, afterMs: number, anchorMs?: number): FireTime | null {
+  invariant(Number.isFinite(afterMs), 'nextFire needs a finite time');
+  if (afterMs < MIN_AT_MS || afterMs >= MAX_AT_MS) return null;
+  let fire: FireTime | null;
+  if (expression.kind === 'interval') {
+    invariant(anchorMs !== undefined && Number.isFinite(anchorMs), 'an @every schedule needs its anchor');
+    const steps = Math.max(1, Math.floor((afterMs - anchorMs) / expression.periodMs) + 1);
+    fire = { atMs: anchorMs + steps * expression.periodMs, dst: null };
+  } else {
+    fire = expression.wildcardHour ? nextOnTheClock(expression, afterMs) : nextFixed(expression, afterMs);
+  }
+  return fire !== null && fire.atMs <= MAX_AT_MS ? fire : null;
+}
+
+export interface FireBounds {
+  /** The result is strictly later. */
+  readonly afterMs: number;
+  readonly anchorMs?: number;
+  /** Inclusive bounds of the schedule; null or absent for none. */
+  readonly startAtMs?: number | null;
+  readonly endAtMs?: number | null;
+}
+
+/** The first firing after `afterMs` that lies within the schedule's start and end, or null when there is none. */
+export function nextFireWithin(expression: CronExpression, bounds: FireBounds): number | null {
+  const { afterMs, anchorMs, startAtMs = null, endAtMs = null } = bounds;
+  const fromMs = startAtMs === null ? afterMs : Math.max(afterMs, startAtMs - 1);
+  const atMs = nextFire(expression, fromMs, anchorMs)?.atMs ?? null;
+  return atMs === null || (endAtMs !== null && atMs > endAtMs) ? null : atMs;
+}
+
+export interface NextTime {
+  readonly utcMs: number;
+  /** ISO 8601 with the zone's offset: `2026-03-08T03:00:00-04:00`. */
+  readonly local: string;
+  readonly dst: DstNote;
+}
+
+/**
+ * The next `count` firings strictly after `fromMs`; fewer when the expression ends.
+ * @param anchorMs for `@every`; by default the grid begins at `fromMs`, as it would for a schedule created then.
+ * @throws CarillonError LIMIT_EXCEEDED when count is not 1..MAX_NEXT_TIMES.
+ */
+export function nextTimes(expression: CronExpression, fromMs: number, count: number, anchorMs = fromMs): NextTime[] {
+  if (!Number.isInteger(count) || count < 1 || count > MAX_NEXT_TIMES) {
+    throw new CarillonError('LIMIT_EXCEEDED', `count must be a whole number from 1 to ${MAX_NEXT_TIMES}, got ${count}`);
+  }
+  const times: NextTime[] = [];
+  let fire = nextFire(expression, fromMs, anchorMs);
+  while (fire !== null && times.length < count) {
+    times.push({ utcMs: fire.atMs, local: formatLocal(expression.zone, fire.atMs), dst: fire.dst });
+    fire = nextFire(expression, fire.atMs, anchorMs);
+  }
+  return times;
+}
+
+function nextFixed(expression: CalendarExpression, afterMs: number): FireTime | null {
+  const { zone } = expression;
+  const localMs = afterMs + zone.segmentAt(afterMs).offsetMs;
+  let fromSecond = Math.floor(localMs / 1000) + 1;
+  for (;;) {
+    const wallSecond = nextWallSecond(expression, fromSecond);
+    if (Number.isNaN(wallSecond)) return null;
+    const wallMs = wallSecond * 1000;
+    // Walk the segments from one that surely begins earlier; the first that reaches this wall time holds its first instant.
+    let segment = zone.segmentAt(wallMs - MAX_OFFSET_MS);
+    while (wallMs - segment.offsetMs >= segment.endMs) segment = zone.segmentAt(segment.endMs);
+    const atMs = wallMs - segment.offsetMs;
+    if (atMs < segment.startMs) return atGapEnd(expression, segment);
+    if (atMs > afterMs) return { atMs, dst: occursTwice(zone, segment, atMs) ? 'overlap' : null };
+    // The clock is showing this stretch for the second time; everything in it has fired. Go on where the first pass ended.
+    fromSecond = Math.ceil((segment.endMs + segment.offsetMs) / 1000);
+  }
+}
+
+function atGapEnd(expression: CalendarExpression, segment: ZoneSegment): FireTime {
+  const wallSecond = (segment.startMs + segment.offsetMs) / 1000;
+  const alsoRegular = nextWallSecond(expression, Math.ceil(wallSecond)) === wallSecond;
+  return { atMs: segment.startMs, dst: alsoRegular ? null : 'gap' };
+}
+
+function nextOnTheClock(expression: CalendarExpression, afterMs: number): FireTime | null {
+  const { zone } = expression;
+  const lastWallMs = afterMs + MAX_SEARCH_MS;
+  let segment = zone.segmentAt(afterMs);
+  let wallSecond = nextWallSecond(expression, Math.floor((afterMs + segment.offsetMs) / 1000) + 1);
+  // Not NaN and within the bound; the comparison is false for NaN.
+  while (wallSecond * 1000 <= lastWallMs) {
+    const wallMs = wallSecond * 1000;
+    const atMs = wallMs - segment.offsetMs;
+    if (atMs < segment.endMs) return { atMs, dst: occursTwice(zone, segment, atMs) ? 'overlap' : null };
+    const following = zone.segmentAt(segment.endMs);
+    const followingWallMs = following.startMs + following.offsetMs;
+    const repeats = following.offsetMs < segment.offsetMs;
+    if (repeats || wallMs < followingWallMs) {
+      // Repeated wall times match again; a match inside a gap does not exist.
+      wallSecond = nextWallSecond(expression, Math.ceil(followingWallMs / 1000));
+      segment = following;
+    } else if (wallMs - followingWallMs > MAX_CHANGE_MS + 2 * MAX_OFFSET_MS) {
+      // Nothing matches in between, so what the clock does there is of no interest. (Later than `following` begins: progress.)
+      segment = zone.segmentAt(wallMs - MAX_CHANGE_MS - MAX_OFFSET_MS);
+    } else {
+      segment = following;
+    }
+  }
+  return null;
+}
+
+/** Whether the wall time of `atMs`, which lies in the segment, is shown a second time nearby. */
+function occursTwice(zone: TimeZone, segment: ZoneSegment, atMs: number): boolean {
+  const wallMs = atMs + segment.offsetMs;
+  if (segment.endMs - atMs <= MAX_CHANGE_MS) {
+    const following = zone.segmentAt(segment.endMs);
+    if (wallMs - following.offsetMs >= following.startMs) return true;
+  }
+  if (atMs - segment.startMs <= MAX_CHANGE_MS) {
+    const preceding = zone.segmentAt(segment.startMs - 1);
+    if (wallMs - preceding.offsetMs < preceding.endMs) return true;
+  }
+  return false;
+}
+
+/** The first matching wall-clock second >= fromSecond (seconds since 1970-01-01T00:00 by the wall clock), or NaN. */
+function nextWallSecond(expression: CalendarExpression, fromSecond: number): number {
+  const fromDay = Math.floor(fromSecond / SECONDS_PER_DAY);
+  const day = nextDay(expression, fromDay);
+  if (day === fromDay) {
+    const secondOfDay = nextSecondOfDay(expression, fromSecond - fromDay * SECONDS_PER_DAY);
+    if (secondOfDay >= 0) return day * SECONDS_PER_DAY + secondOfDay;
+    return nextDay(expression, fromDay + 1) * SECONDS_PER_DAY + nextSecondOfDay(expression, 0);
+  }
+  return day * SECONDS_PER_DAY + nextSecondOfDay(expression, 0);
+}
+
+/** The first matching day >= fromDay, or NaN when there is none within the bound. */
+function nextDay(expression: CalendarExpression, fromDay: number): number {
+  if (Number.isNaN(fromDay)) return NONE;
+  const civil = civilFromDay(fromDay);
+  let year = yearOf(civil);
+  let month = monthOf(civil);
+  let firstDay = fromDay - dayOf(civil) + 1;
+  let window = -1 << (dayOf(civil) - 1);
+  for (let searched = 0; searched <= MAX_SEARCH_MONTHS; searched++) {
+    const length = daysInMonth(year, month);
+    if (((expression.monthMask >> month) & 1) === 1) {
+      const days = (expression.dayMasks[shapeOf(length, firstDay)] ?? 0) & window;
+      if (days !== 0) return firstDay + 31 - Math.clz32(days & -days);
+    }
+    window = -1;
+    firstDay += length;
+    month += 1;
+    if (month > 12) {
+      month = 1;
+      year += 1;
+    }
+  }
+  return NONE;
+}
+
+/** The first matching second of the day >= fromSecond, or -1 when the day has none left. */
+function nextSecondOfDay({ nextHour, nextMinute, nextSecond }: CalendarExpression, fromSecond: number): number {
+  const fromHour = Math.floor(fromSecond / 3600);
+  const fromMinute = Math.floor(fromSecond / 60) % 60;
+  let hour = nextHour[fromHour] ?? -1;
+  let minute = nextMinute[0] ?? -1;
+  let second = nextSecond[0] ?? -1;
+  if (hour === fromHour) {
+    const minuteNow = nextMinute[fromMinute] ?? -1;
+    const secondNow = minuteNow === fromMinute ? (nextSecond[fromSecond % 60] ?? -1) : second;
+    // When this minute has no second left, the next allowed minute begins with its first.
+    const minuteThen = secondNow >= 0 ? minuteNow : (nextMinute[fromMinute + 1] ?? -1);
+    if (minuteThen >= 0) {
+      minute = minuteThen;
+      if (secondNow >= 0) second = secondNow;
+    } else {
+      hour = nextHour[fromHour + 1] ?? -1;
+    }
+  }
+  return hour < 0 ? -1 : (hour * 60 + minute) * 60 + second;
+}
