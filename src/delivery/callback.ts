@@ -1,0 +1,56 @@
+// Builds the JSON that callbacks and failure callbacks carry: what was sent, and what the receiver answered.
+import type { HeaderMap } from '../domain/message.js';
+import { canonicalHeaders } from './request-headers.js';
+
+export interface CallbackInput {
+  /** Status of the receiver's answer; 0 when there was none. */
+  readonly status: number;
+  readonly header: HeaderMap;
+  /** The receiver's answer, or the error text when there was none. */
+  readonly body: Uint8Array;
+  readonly retried: number;
+  readonly maxRetries: number;
+  readonly sourceMessageId: string;
+  readonly url: string;
+  readonly method: string;
+  readonly sourceHeader: HeaderMap;
+  readonly sourceBody: Uint8Array;
+  /** When the source message was due. */
+  readonly notBeforeMs: number;
+  readonly createdAtMs: number;
+  readonly scheduleId?: string | null;
+  readonly callerIp?: string | null;
+  readonly topicName?: string | null;
+  readonly endpointName?: string | null;
+  /** Given for a failure callback: the dead letter. */
+  readonly dlqId?: string | null;
+}
+
+/** The body of a callback message, to be sent as application/json. Bytes are base64, times epoch milliseconds, absent fields left out. */
+export function buildCallbackBody(input: CallbackInput): Buffer {
+  return Buffer.from(
+    JSON.stringify({
+      status: input.status,
+      header: canonicalHeaders(input.header),
+      body: base64(input.body),
+      retried: input.retried,
+      maxRetries: input.maxRetries,
+      sourceMessageId: input.sourceMessageId,
+      topicName: input.topicName ?? undefined,
+      endpointName: input.endpointName ?? undefined,
+      url: input.url,
+      method: input.method,
+      sourceHeader: input.sourceHeader,
+      sourceBody: base64(input.sourceBody),
+      notBefore: input.notBeforeMs,
+      createdAt: input.createdAtMs,
+      scheduleId: input.scheduleId ?? undefined,
+      callerIP: input.callerIp ?? undefined,
+      dlqId: input.dlqId ?? undefined,
+    }),
+  );
+}
+
+function base64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+}

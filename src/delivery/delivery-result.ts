@@ -1,0 +1,101 @@
+// What one attempt came to: the receiver's answer, or why there was none.
+
+/** Error codes of our own; any other is the platform's (ECONNREFUSED, ENOTFOUND, CERT_HAS_EXPIRED…) or undici's. */
+export type DeliveryErrorCode = 'TIMEOUT' | 'ABORTED' | 'INVALID_REQUEST' | 'DESTINATION_REFUSED';
+
+export interface DeliveryResponse {
+  readonly kind: 'response';
+  readonly status: number;
+  /** By lower-case name. Read on first use: most answers are never looked at. */
+  readonly headers: Readonly<Record<string, string[]>>;
+  /** The first bytes of the answer's body, at most as many as were to be kept. */
+  readonly body: Buffer;
+  /** Whether the body went on. */
+  readonly truncated: boolean;
+  readonly durationMs: number;
+}
+
+export interface DeliveryError {
+  readonly kind: 'error';
+  /** For people; bounded, without control characters. */
+  readonly message: string;
+  /** `ABORTED` is our own doing (a signal, a closed client) and says nothing about what the receiver did. */
+  readonly code: string;
+  readonly durationMs: number;
+}
+
+export type DeliveryResult = DeliveryResponse | DeliveryError;
+
+const MAX_MESSAGE_LENGTH = 500;
+
+export class ReceivedResponse implements DeliveryResponse {
+  readonly kind = 'response';
+  private parsed: Record<string, string[]> | null = null;
+
+  constructor(
+    readonly status: number,
+    readonly body: Buffer,
+    readonly truncated: boolean,
+    readonly durationMs: number,
+    private readonly rawHeaders: readonly Buffer[],
+  ) {}
+
+  get headers(): Readonly<Record<string, string[]>> {
+    this.parsed ??= parseHeaders(this.rawHeaders);
+    return this.parsed;
+  }
+}
+
+function parseHeaders(raw: readonly Buffer[]): Record<string, string[]> {
+  // Without a prototype: a receiver may well name a header __proto__.
+  const headers = Object.create(null) as Record<string, string[]>;
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i]?.toString('latin1').toLowerCase() ?? '';
+    const value = raw[i + 1]?.toString('latin1').replaceAll('\0', ' ') ?? '';
+    (headers[name] ??= []).push(value);
+  }
+  return headers;
+}
+
+/** An error result in words that can be stored anywhere. */
+export function deliveryError(code: string, message: string, durationMs: number): DeliveryError {
+  // eslint-disable-next-line no-control-regex
+  const clean = message.replace(/[\u0000-\u001f\u007f]+/g, ' ').trim();
+  const bounded = clean.length > MAX_MESSAGE_LENGTH ? `${clean.slice(0, MAX_MESSAGE_LENGTH - 1)}…` : clean;
+  return { kind: 'error', code, message: bounded, durationMs };
+}
+
+/** The error result for what the platform or undici reported. */
+export function describeFailure(error: unknown, durationMs: number): DeliveryError {
+  if (!(error instanceof Error)) return deliveryError('UNKNOWN', String(error), durationMs);
+  const code = codeOf(error);
+  // Several addresses were tried: the text is that of each.
+  const message = error instanceof AggregateError ? error.errors.map(messageOf).join('; ') : error.message;
+  switch (code) {
+    case 'UND_ERR_INVALID_ARG':
+    case 'UND_ERR_NOT_SUPPORTED':
+      return deliveryError('INVALID_REQUEST', `the request cannot be sent: ${message}`, durationMs);
+    case 'UND_ERR_SOCKET':
+      return deliveryError(code, `the connection was closed before the answer was complete (${message})`, durationMs);
+    case 'ECONNRESET':
+      return deliveryError(code, `the connection was reset before the answer was complete (${message})`, durationMs);
+    case 'UND_ERR_HEADERS_OVERFLOW':
+      return deliveryError(code, 'the headers of the answer are too large', durationMs);
+    default:
+      return deliveryError(code, message === '' ? code : message, durationMs);
+  }
+}
+
+/** Whether a failure means no more than that a socket is gone. */
+export function isSocketLoss(error: unknown): boolean {
+  return error instanceof Error && ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(codeOf(error));
+}
+
+function codeOf(error: Error): string {
+  if ('code' in error && typeof error.code === 'string') return error.code;
+  return 'UNKNOWN';
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,113 @@
+// Decides which destinations may be called: the form of a URL when it is accepted, and every address when it is connected to.
+import ipaddr from 'ipaddr.js';
+import { CarillonError } from '../domain/errors.js';
+
+/** Error code of a connection that the guard did not allow. */
+export const DESTINATION_REFUSED = 'DESTINATION_REFUSED';
+
+/**
+ * Why a connection was refused. For a message it is an attempt that failed like any other, with this text, and follows the
+ * retry policy: what a name resolves to may be put right before the last attempt.
+ */
+export class DestinationRefusedError extends Error {
+  override readonly name = 'DestinationRefusedError';
+  readonly code = DESTINATION_REFUSED;
+
+  constructor(hostname: string, addresses: readonly string[], reason: string) {
+    const what = addresses.includes(hostname) ? hostname : `${hostname} resolves to ${addresses.join(', ')}, which`;
+    super(
+      `destination refused: ${what} is ${reason}, and such addresses are not called here (CARILLON_ALLOW_PRIVATE_DESTINATIONS)`,
+    );
+  }
+}
+
+export interface DestinationUrlOptions {
+  /** Longest accepted URL in characters. */
+  readonly maxLength?: number;
+  /** When false, a URL that names a private address literally is refused at once. Names are never resolved here. */
+  readonly allowPrivate?: boolean;
+}
+
+const DEFAULT_MAX_URL_LENGTH = 4096;
+
+/** The IPv4 addresses that reach a cloud platform's own services although their range is public. */
+const PLATFORM_ADDRESSES: ReadonlySet<string> = new Set(['168.63.129.16']);
+
+const REASONS: Readonly<Record<string, string>> = {
+  unspecified: 'the unspecified address',
+  broadcast: 'the broadcast address',
+  multicast: 'a multicast address',
+  linkLocal: 'a link-local address',
+  loopback: 'a loopback address',
+  carrierGradeNat: 'a carrier-grade NAT address',
+  private: 'a private address',
+  uniqueLocal: 'a unique-local address',
+  deprecatedSiteLocal: 'a site-local address',
+};
+
+const NAT64_PREFIX = ipaddr.IPv6.parse('64:ff9b::');
+const GLOBAL_UNICAST = ipaddr.IPv6.parse('2000::');
+
+/**
+ * Says in words what forbids an address ("a loopback address"), or null for a public one. An address that carries an IPv4
+ * address and is translated on the way (mapped, NAT64) is judged by that one; the forms whose inner address cannot be told
+ * for sure, or that no destination needs (compatible, 6to4, Teredo, local NAT64), are refused.
+ */
+export function refusalOfAddress(text: string): string | null {
+  if (!ipaddr.isValid(text)) return 'no IP address';
+  const address = ipaddr.parse(withHexTail(text));
+  if (address instanceof ipaddr.IPv4) return refusalOfIPv4(address);
+  if (address.isIPv4MappedAddress()) return refusalOfIPv4(address.toIPv4Address());
+  if (address.match(NAT64_PREFIX, 96)) return refusalOfIPv4(new ipaddr.IPv4(address.toByteArray().slice(12)));
+  const range = address.range();
+  if (range !== 'unicast') return REASONS[range] ?? `a reserved address (${range})`;
+  return address.match(GLOBAL_UNICAST, 3) ? null : 'an address outside of global unicast';
+}
+
+/** `::8.8.8.8` as `::808:808`: the parser takes the former for a mapped address, the system does not. */
+function withHexTail(text: string): string {
+  const [, head, ...octets] = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)(?:%.*)?$/.exec(text) ?? [];
+  if (head === undefined) return text;
+  const [a = 0, b = 0, c = 0, d = 0] = octets.map(Number);
+  return `${head}${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+}
+
+function refusalOfIPv4(address: ipaddr.IPv4): string | null {
+  const range = address.range();
+  if (range !== 'unicast') return REASONS[range] ?? `a reserved address (${range})`;
+  return PLATFORM_ADDRESSES.has(address.toString()) ? "an address of a cloud platform's own services" : null;
+}
+
+/** The IP address that a URL's host stands for, or null when the host is a name. */
+export function literalAddress(hostname: string): string | null {
+  const bare = hostname.startsWith('[') && hostname.endsWith(']') ? hostname.slice(1, -1) : hostname;
+  return ipaddr.isValid(bare) ? bare : null;
+}
+
+/**
+ * Checks a destination (or callback, named by `what`) when it is accepted: an absolute http or https URL of bounded length,
+ * without credentials. The text is meant to be kept verbatim; it is given back unchanged. No name is resolved.
+ * @throws CarillonError INVALID_DESTINATION
+ */
+export function checkDestinationUrl(text: string, what: string, options: DestinationUrlOptions = {}): string {
+  const refuse = (fault: string): CarillonError =>
+    new CarillonError('INVALID_DESTINATION', `invalid ${what} url: ${fault}`);
+  const maxLength = options.maxLength ?? DEFAULT_MAX_URL_LENGTH;
+  if (text.length > maxLength) throw refuse(`it has ${text.length} characters, at most ${maxLength} are allowed`);
+  if (!/^https?:\/\//i.test(text)) throw refuse('endpoint has invalid scheme, add http:// or https://');
+  // URL parsers drop these silently; what is called and what was signed would then differ.
+  // eslint-disable-next-line no-control-regex
+  if (/[\u0000-\u0020\u007f]/.test(text))
+    throw refuse('it contains a blank or control character, which must be percent-encoded');
+  if (!URL.canParse(text)) throw refuse('endpoint is not an absolute URL with a valid host and port');
+  const url = new URL(text);
+  if (url.username !== '' || url.password !== '') {
+    throw refuse('it contains credentials, which records would show; send them with Upstash-Forward-Authorization');
+  }
+  if (options.allowPrivate === false) {
+    const address = literalAddress(url.hostname);
+    const reason = address === null ? null : refusalOfAddress(address);
+    if (reason !== null) throw refuse(`endpoint resolves to ${reason}: ${address ?? ''}`);
+  }
+  return text;
+}

@@ -1,0 +1,252 @@
+// Sends one attempt over HTTP/1.1 and says what came of it; network trouble is a result, never an exception.
+//
+// Time: one timer covers waiting for a connection, connecting, sending, the headers and the body of the answer.
+// Answers: at most `keepBytes` of the body are kept. A longer body settles the attempt at once; its rest is read and dropped so
+// that the connection can serve again, but only up to `discardBytes` and a second, then the connection is closed.
+// Redirects are answers like any other.
+//
+// Stale connections: a receiver may close an idle connection at the moment we write to it. Idle ones are kept for a short time
+// only, less when the receiver says so, and undici lets a close that has arrived be seen before it writes; what is left is a
+// close on its way. So when a connection that has served before is lost within `staleResendMs` and without one byte of an
+// answer, the attempt is sent once more, on a new connection. Otherwise a message without retries would fail for housekeeping.
+// Should the receiver have seen the first copy after all, the second carries the same message id.
+import { describeFailure, deliveryError, isSocketLoss, ReceivedResponse } from './delivery-result.js';
+import type { DeliveryError, DeliveryResult } from './delivery-result.js';
+import { ConnectionPool, type Connection, type ConnectionPoolSettings } from './connection-pool.js';
+import { createGuardedConnector, createNameCache, type ResolveName } from './guarded-connector.js';
+import { BodyKeeper } from './body-keeper.js';
+import { parseTarget, type Target } from './target.js';
+import type { Dispatcher } from 'undici';
+
+export interface DeliveryRequest {
+  readonly url: string;
+  readonly method: string;
+  /** Complete but for Host, Connection and Content-Length. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly body: Buffer;
+  /** For the whole exchange. */
+  readonly timeoutMs: number;
+  /** How much of the answer's body to keep; the client's setting when left out. */
+  readonly keepBytes?: number;
+}
+
+export interface HttpClientSettings extends ConnectionPoolSettings {
+  readonly allowPrivate: boolean;
+  readonly connectTimeoutMs: number;
+  readonly keepBytes: number;
+  readonly discardBytes: number;
+  /** 0 turns sending again off. */
+  readonly staleResendMs: number;
+  /** How a name becomes addresses; the system's way, with a short memory, when left out. */
+  readonly resolve?: ResolveName;
+}
+
+export const HTTP_CLIENT_DEFAULTS = {
+  connectionsPerOrigin: 100,
+  maxIdleConnections: 1000,
+  keepAliveMs: 4000,
+  maxResponseHeaderBytes: 16 * 1024,
+  connectTimeoutMs: 10_000,
+  keepBytes: 4096,
+  discardBytes: 64 * 1024,
+  staleResendMs: 1000,
+} as const;
+
+export interface HttpClient {
+  /** Never rejects and never throws. An aborted signal gives an error with code ABORTED. */
+  deliver(request: DeliveryRequest, signal?: AbortSignal): Promise<DeliveryResult>;
+  /** Ends at once what is under way (code ABORTED), closes all sockets. May be called again. */
+  close(): Promise<void>;
+  readonly counts: { readonly connections: number; readonly idle: number; readonly origins: number };
+}
+
+const DRAIN_MS = 1000;
+const MAX_TIMER_MS = 2_147_483_647;
+const NAME_CACHE = { ttlMs: 5000, maxNames: 2000 } as const;
+
+export function createHttpClient(
+  given: Partial<HttpClientSettings> & Pick<HttpClientSettings, 'allowPrivate'>,
+): HttpClient {
+  const settings: HttpClientSettings = { ...HTTP_CLIENT_DEFAULTS, ...given };
+  const openSocket = createGuardedConnector({
+    allowPrivate: settings.allowPrivate,
+    connectTimeoutMs: settings.connectTimeoutMs,
+    resolve: settings.resolve ?? createNameCache(NAME_CACHE),
+  });
+  const pool = new ConnectionPool(settings, openSocket);
+  let closing: Promise<void> | null = null;
+
+  return {
+    deliver(request, signal) {
+      if (closing !== null) return Promise.resolve(deliveryError('ABORTED', 'the HTTP client is closed', 0));
+      if (signal?.aborted === true) return Promise.resolve(deliveryError('ABORTED', 'given up before it was sent', 0));
+      const target = parseTarget(request.url);
+      if (target === null) {
+        return Promise.resolve(
+          deliveryError('INVALID_REQUEST', `not an absolute http or https URL: ${request.url}`, 0),
+        );
+      }
+      return new Promise((resolve) => new Exchange(pool, settings, request, target, resolve).start(signal));
+    },
+    close() {
+      closing ??= pool.close();
+      return closing;
+    },
+    get counts() {
+      return pool.counts;
+    },
+  };
+}
+
+type Phase = 'waiting for a connection' | 'connecting' | 'waiting for the answer' | 'reading the answer';
+
+/** One attempt. Settled: the result is out. Finished: the connection is given back or gone; a long answer settles before. */
+class Exchange implements Dispatcher.DispatchHandler {
+  private readonly startedAtMs = performance.now();
+  private sentAtMs = 0;
+  private phase: Phase = 'waiting for a connection';
+  private connection: Connection | null = null;
+  private timer: NodeJS.Timeout;
+  private removeAbort: (() => void) | null = null;
+  private settled = false;
+  private finished = false;
+  private resent = false;
+  private status = 0;
+  private rawHeaders: readonly Buffer[] = [];
+  private readonly keeper: BodyKeeper;
+  private discardedBytes = 0;
+
+  constructor(
+    private readonly pool: ConnectionPool,
+    private readonly settings: HttpClientSettings,
+    private readonly request: DeliveryRequest,
+    private readonly target: Target,
+    private readonly resolve: (result: DeliveryResult) => void,
+  ) {
+    this.keeper = new BodyKeeper(request.keepBytes ?? settings.keepBytes);
+    this.timer = setTimeout(expire, Math.min(Math.max(1, request.timeoutMs), MAX_TIMER_MS), this);
+  }
+
+  start(signal: AbortSignal | undefined): void {
+    if (signal !== undefined) {
+      const abort = (): void => this.abandon('ABORTED', `given up while ${this.phase}`);
+      signal.addEventListener('abort', abort, { once: true });
+      this.removeAbort = () => signal.removeEventListener('abort', abort);
+    }
+    this.pool.checkOut(this.target.origin, this);
+  }
+
+  /** Taker: the connection is ours until finished. */
+  take(connection: Connection): void {
+    if (this.finished) {
+      this.pool.discard(connection);
+      return;
+    }
+    this.connection = connection;
+    this.phase = 'connecting';
+    connection.exchange = this;
+    const { method, headers, body } = this.request;
+    connection.dispatch(
+      { path: this.target.path, method, headers: headers as Record<string, string | string[]>, body },
+      this,
+    );
+  }
+
+  /** Timer: too late. A long answer that is being dropped has its result already; only its connection ends. */
+  expire(): void {
+    this.abandon('TIMEOUT', `no complete answer within ${this.request.timeoutMs} ms (${this.phase})`);
+  }
+
+  /** Ends the attempt whatever it is doing. */
+  abandon(code: string, message: string): void {
+    this.settle(deliveryError(code, message, this.elapsedMs()));
+    this.finish(false);
+  }
+
+  onConnect(): void {
+    this.sentAtMs = performance.now();
+    this.phase = 'waiting for the answer';
+  }
+
+  onHeaders(status: number, rawHeaders: Buffer[]): boolean {
+    // 1xx announce an answer, they are none.
+    if (status < 200 || this.finished) return true;
+    this.phase = 'reading the answer';
+    this.status = status;
+    this.rawHeaders = rawHeaders;
+    return true;
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.finished) return true;
+    if (!this.settled) {
+      const rest = this.keeper.add(chunk);
+      if (rest === 0) return true;
+      this.settleResponse(true);
+      clearTimeout(this.timer);
+      this.timer = setTimeout(expire, DRAIN_MS, this);
+      this.discardedBytes = rest;
+    } else {
+      this.discardedBytes += chunk.length;
+    }
+    if (this.discardedBytes > this.settings.discardBytes) this.finish(false);
+    return true;
+  }
+
+  onComplete(): void {
+    if (this.finished) return;
+    if (!this.settled) this.settleResponse(false);
+    this.finish(true);
+  }
+
+  onError(error: unknown): void {
+    if (this.finished) return;
+    const connection = this.connection;
+    if (!this.settled && connection !== null && this.wasStale(connection, error)) {
+      this.resent = true;
+      this.pool.replace(connection, this);
+      return;
+    }
+    if (!this.settled) this.settle(describeFailure(error, this.elapsedMs()));
+    this.finish(false);
+  }
+
+  private wasStale(connection: Connection, error: unknown): boolean {
+    return (
+      !this.resent &&
+      connection.used &&
+      this.phase === 'waiting for the answer' &&
+      performance.now() - this.sentAtMs < this.settings.staleResendMs &&
+      isSocketLoss(error)
+    );
+  }
+
+  private settleResponse(truncated: boolean): void {
+    this.settle(new ReceivedResponse(this.status, this.keeper.body(), truncated, this.elapsedMs(), this.rawHeaders));
+  }
+
+  private settle(result: ReceivedResponse | DeliveryError): void {
+    if (this.settled) return;
+    this.settled = true;
+    this.removeAbort?.();
+    this.resolve(result);
+  }
+
+  private finish(reusable: boolean): void {
+    if (this.finished) return;
+    this.finished = true;
+    clearTimeout(this.timer);
+    const connection = this.connection;
+    if (connection === null) this.pool.cancel(this.target.origin, this);
+    else if (reusable) this.pool.checkIn(connection);
+    else this.pool.discard(connection);
+  }
+
+  private elapsedMs(): number {
+    return performance.now() - this.startedAtMs;
+  }
+}
+
+function expire(exchange: Exchange): void {
+  exchange.expire();
+}

@@ -1,0 +1,27 @@
+// Takes a destination URL apart into what a connection and a request line need, and remembers the ones used lately.
+
+export interface Target {
+  /** Scheme, host and port; what a connection is opened to. */
+  readonly origin: string;
+  /** Lower-case host name or address, without port; what limits per host count by. */
+  readonly host: string;
+  /** Path and query of the request line. */
+  readonly path: string;
+}
+
+const MAX_KEPT = 512;
+const kept = new Map<string, Target>();
+
+/** The parts of an absolute http or https URL; null for anything else. The fragment, which is never sent, is dropped. */
+export function parseTarget(url: string): Target | null {
+  const known = kept.get(url);
+  if (known !== undefined) return known;
+  if (!URL.canParse(url)) return null;
+  const parsed = new URL(url);
+  if (parsed.protocol !== 'http:' && parsed.protocol !== 'https:') return null;
+  const target: Target = { origin: parsed.origin, host: parsed.hostname, path: parsed.pathname + parsed.search };
+  // Starting over is rare and cheap next to keeping an order of use on every delivery.
+  if (kept.size >= MAX_KEPT) kept.clear();
+  kept.set(url, target);
+  return target;
+}

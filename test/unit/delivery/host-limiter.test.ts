@@ -1,0 +1,93 @@
+// Facts about the limit per destination host: never exceeded, first come first served, nothing left behind.
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { HostLimiter, type HostTicket } from '../../../src/delivery/host-limiter.js';
+
+const waitTicket = (ticket: HostTicket): Extract<HostTicket, { kind: 'wait' }> => {
+  if (ticket.kind !== 'wait') throw new Error(`expected to wait, got ${ticket.kind}`);
+  return ticket;
+};
+
+it('runs up to the limit, then waits up to the limit, then is full; other hosts are not held up', () => {
+  const limiter = new HostLimiter({ perHost: 2, waitingPerHost: 1 });
+  expect([1, 2, 3, 4].map(() => limiter.enter('a').kind)).toEqual(['run', 'run', 'wait', 'full']);
+  expect(limiter.tryEnter('a')).toBe(false);
+  expect(limiter.enter('b').kind).toBe('run');
+  expect([limiter.running('a'), limiter.waiting('a'), limiter.running(), limiter.waiting(), limiter.hostCount]).toEqual(
+    [2, 1, 3, 1, 2],
+  );
+});
+
+it('places go to those in line in order of arrival, and newcomers do not overtake', async () => {
+  const limiter = new HostLimiter({ perHost: 1, waitingPerHost: 10 });
+  limiter.enter('a');
+  const order: number[] = [];
+  const done = [1, 2, 3].map(async (n) => {
+    await waitTicket(limiter.enter('a')).ready;
+    order.push(n);
+    limiter.leave('a');
+  });
+  expect(limiter.tryEnter('a')).toBe(false);
+  limiter.leave('a');
+  await Promise.all(done);
+  expect(order).toEqual([1, 2, 3]);
+  expect(limiter.hostCount).toBe(0);
+});
+
+it('one who cancels gives up the place in line; after the grant it is too late', async () => {
+  const limiter = new HostLimiter({ perHost: 1, waitingPerHost: 2 });
+  limiter.enter('a');
+  const first = waitTicket(limiter.enter('a'));
+  const second = waitTicket(limiter.enter('a'));
+  expect(first.cancel()).toBe(true);
+  expect(first.cancel()).toBe(false);
+  limiter.leave('a');
+  await second.ready;
+  expect(second.cancel()).toBe(false);
+  expect(limiter.running('a')).toBe(1);
+  limiter.leave('a');
+  expect([limiter.hostCount, limiter.running(), limiter.waiting()]).toEqual([0, 0, 0]);
+});
+
+it('leaving without having entered is a bug that is told', () => {
+  expect(() => new HostLimiter({ perHost: 1, waitingPerHost: 1 }).leave('a')).toThrow(/invariant/);
+});
+
+it('holds its limits and forgets empty hosts whatever the order of events', () => {
+  const step = fc.record({
+    host: fc.constantFrom('a', 'b', 'c'),
+    action: fc.constantFrom('enter', 'enter', 'leave', 'cancel'),
+    pick: fc.nat(),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const limiter = new HostLimiter({ perHost: 2, waitingPerHost: 3 });
+      const running = { a: 0, b: 0, c: 0 };
+      const waiting: { host: 'a' | 'b' | 'c'; cancel: () => boolean }[] = [];
+      for (const { host: name, action, pick } of steps) {
+        const host = name;
+        if (action === 'enter') {
+          const ticket = limiter.enter(host);
+          if (ticket.kind === 'run') running[host]++;
+          if (ticket.kind === 'wait') waiting.push({ host, cancel: ticket.cancel });
+        } else if (action === 'leave' && running[host] > 0) {
+          limiter.leave(host);
+          const next = waiting.findIndex((one) => one.host === host);
+          if (next === -1) running[host]--;
+          else waiting.splice(next, 1);
+        } else if (action === 'cancel' && waiting.length > 0) {
+          const [gone] = waiting.splice(pick % waiting.length, 1);
+          if (gone?.cancel() !== true) return false;
+        }
+        for (const each of ['a', 'b', 'c'] as const) {
+          if (limiter.running(each) !== running[each] || running[each] > 2) return false;
+          const inLine = waiting.filter((one) => one.host === each).length;
+          if (limiter.waiting(each) !== inLine || inLine > 3) return false;
+        }
+        if (limiter.hostCount !== Object.values(running).filter((count) => count > 0).length) return false;
+      }
+      return limiter.running() === running.a + running.b + running.c && limiter.waiting() === waiting.length;
+    }),
+    { seed: 20_260_308, numRuns: 300 },
+  );
+});
