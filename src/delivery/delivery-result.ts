@@ -1,7 +1,7 @@
 // What one attempt came to: the receiver's answer, or why there was none.
 
 /** Error codes of our own; any other is the platform's (ECONNREFUSED, ENOTFOUND, CERT_HAS_EXPIRED…) or undici's. */
-export type DeliveryErrorCode = 'TIMEOUT' | 'ABORTED' | 'INVALID_REQUEST' | 'DESTINATION_REFUSED';
+export type DeliveryErrorCode = 'TIMEOUT' | 'ABORTED' | 'INVALID_REQUEST' | 'INVALID_ANSWER' | 'DESTINATION_REFUSED';
 
 export interface DeliveryResponse {
   readonly kind: 'response';
@@ -20,7 +20,7 @@ export interface DeliveryError {
   /** For people; bounded, without control characters. */
   readonly message: string;
   /** `ABORTED` is our own doing (a signal, a closed client) and says nothing about what the receiver did. */
-  readonly code: string;
+  readonly code: DeliveryErrorCode | (string & Record<never, never>);
   readonly durationMs: number;
 }
 
@@ -93,6 +93,8 @@ export function isSocketLoss(error: unknown): boolean {
 
 function codeOf(error: Error): string {
   if ('code' in error && typeof error.code === 'string') return error.code;
+  // undici's parser gives its errors no code.
+  if (error.name === 'HTTPParserError') return 'INVALID_ANSWER';
   return 'UNKNOWN';
 }
 
