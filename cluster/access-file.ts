@@ -10,9 +10,9 @@ export interface StoreAccess {
   readonly password: string;
 }
 
-/** Reads `access.json` of a store's folder, or makes the folder and new access with a random password. */
-export function readAccess(dataDir: string): StoreAccess {
-  mkdirSync(dataDir, { recursive: true });
+/** Reads `access.json` of a store's folder, or makes the folder, with `mode`, and new access with a random password. */
+export function readAccess(dataDir: string, mode: number): StoreAccess {
+  mkdirSync(dataDir, { recursive: true, mode });
   const file = path.join(dataDir, 'access.json');
   let text: string;
   try {

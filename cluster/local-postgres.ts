@@ -75,7 +75,8 @@ export async function startPostgres(options: PostgresOptions): Promise<LocalStor
   const dataDir = path.resolve(options.dataDir);
   const clusterDir = path.join(dataDir, 'cluster');
   const log = options.log ?? path.join(dataDir, 'postgres.log');
-  const access = readAccess(dataDir);
+  // The user the server runs as must be able to pass; the cluster within is closed to others.
+  const access = readAccess(dataDir, 0o711);
   const binaries = postgresBinaries();
   const account = accountFor(clusterDir);
   if (!existsSync(path.join(clusterDir, 'PG_VERSION')))

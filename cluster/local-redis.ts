@@ -48,7 +48,7 @@ const STOP_STEPS = [
 export async function startRedis(options: RedisOptions): Promise<LocalStore> {
   const dataDir = path.resolve(options.dataDir);
   const log = options.log ?? path.join(dataDir, 'redis.log');
-  const access = readAccess(dataDir);
+  const access = readAccess(dataDir, 0o700);
   const left = await leftRunning(dataDir, access);
   if (left !== undefined) {
     const gone = untilAdoptedGone(left);

@@ -56,6 +56,8 @@ export function asAccount(account: Account | undefined, command: Command, paths:
       `--reuid=${account.uid}`,
       `--regid=${account.gid}`,
       '--clear-groups',
+      // Without this access(2), with which PostgreSQL looks for its programs, disregards the capability.
+      '--securebits=+no_setuid_fixup',
       `--bounding-set=-all,+${capability.name}`,
       `--inh-caps=-all,+${capability.name}`,
       `--ambient-caps=-all,+${capability.name}`,

@@ -76,7 +76,8 @@ function readLinux(pid: number): KernelRecord | undefined {
   if (state === undefined || startTicks === undefined) return undefined;
   return {
     parentPid: Number(fields[1]),
-    zombie: state === 'Z' || state === 'X',
+    // A dead first thread is not the end: files and ports are let go of with the last one.
+    zombie: state === 'X' || (state === 'Z' && Number(fields[17]) <= 1),
     startedAt: `${bootId()}:${startTicks}`,
   };
 }

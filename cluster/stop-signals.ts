@@ -13,7 +13,7 @@ export interface StopSignals {
 
 // One Ctrl-C arrives twice: the terminal sends it to us, and npm, which got it as well, passes it on.
 const SAME_KEYPRESS_MS = 700;
-const PARENT_POLL_MS = 1_000;
+const PARENT_POLL_MS = 250;
 const NAMES = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Listens from now on. */
