@@ -1,0 +1,190 @@
+// What happens to occurrences whose time passed while nobody could fire them: published late, or recorded as skipped.
+//
+// The actor calls `planFire` whenever a schedule's entry is claimed. Most calls see one occurrence, on time. After an outage there may be
+// hundreds of thousands, so a call plans at most `maxOccurrences` and says where to go on; the actor comes again. Every nominal time is
+// covered by exactly one planned occurrence, however the work is cut into calls, because each decision looks only at the nominal time
+// and the clock, never at how far a call has come.
+//
+// The missed occurrences (late by more than the grace) fall into an older part that is skipped and a newer part that is published; the
+// policy only says where the border lies. Of a very long older part the newest MAX_SKIPPED_ROWS times get their rows, and what is before
+// them is one row that says up to when it stands.
+import { nextFire } from './cron/next-fire.js';
+import type { CronExpression } from './cron/expression.js';
+import { DAY_MS, HOUR_MS, MINUTE_MS, parseDuration, SECOND_MS } from './duration.js';
+import { CarillonError, invariant } from './errors.js';
+
+/** How late an occurrence may be and still count as on time. */
+export const DEFAULT_MISFIRE_GRACE_MS = MINUTE_MS;
+/** For `all` without a window. */
+export const DEFAULT_MISFIRE_WINDOW_MS = 24 * HOUR_MS;
+export const MAX_MISFIRE_WINDOW_MS = 31 * DAY_MS;
+/** Rows for skipped times before the older ones are summed up in one. */
+export const MAX_SKIPPED_ROWS = 200;
+
+export interface MisfirePolicy {
+  /** Of the missed: `skip` publishes none, `once` the latest, `all` those not older than the window. */
+  readonly policy: 'skip' | 'once' | 'all';
+  /** Used by `all` only. */
+  readonly windowMs: number;
+}
+
+export const DEFAULT_MISFIRE: MisfirePolicy = { policy: 'once', windowMs: DEFAULT_MISFIRE_WINDOW_MS };
+
+/**
+ * Reads `skip`, `once`, `all` or `all; window=6h`, as in the header Carillon-Misfire.
+ * @throws CarillonError INVALID_REQUEST for anything else.
+ */
+export function parseMisfire(text: string, what = 'Carillon-Misfire'): MisfirePolicy {
+  const [name = '', ...parameters] = text.split(';').map((part) => part.trim());
+  const policy = name.toLowerCase();
+  if (policy !== 'skip' && policy !== 'once' && policy !== 'all') {
+    throw new CarillonError(
+      'INVALID_REQUEST',
+      `${what}: expected skip, once, all or "all; window=6h", got ${JSON.stringify(text.slice(0, 40))}`,
+    );
+  }
+  let windowMs = DEFAULT_MISFIRE_WINDOW_MS;
+  for (const parameter of parameters) {
+    const window = /^window\s*=\s*(.*)$/i.exec(parameter);
+    if (window?.[1] === undefined || parameters.length > 1) {
+      throw new CarillonError(
+        'INVALID_REQUEST',
+        `${what}: expected one parameter, window=<duration>, got ${JSON.stringify(parameters.join('; ').slice(0, 40))}`,
+      );
+    }
+    if (policy !== 'all') throw new CarillonError('INVALID_REQUEST', `${what}: only "all" has a window`);
+    windowMs = parseDuration(window[1], `${what} window`, { minMs: SECOND_MS, maxMs: MAX_MISFIRE_WINDOW_MS });
+  }
+  return { policy, windowMs };
+}
+
+export interface PlanFireInput {
+  readonly expression: CronExpression;
+  /** Where the grid of an `@every` begins; calendars ignore it. */
+  readonly anchorMs: number;
+  /** The nominal time the schedule stands at; earlier ones are settled. */
+  readonly nextFireAtMs: number;
+  readonly nowMs: number;
+  readonly misfire: MisfirePolicy;
+  readonly misfireGraceMs?: number;
+  /** The schedule's bounds, inclusive; times outside are no occurrences and leave no rows. */
+  readonly startAtMs: number | null;
+  readonly endAtMs: number | null;
+  /** At most so many planned occurrences are returned; at least 1. */
+  readonly maxOccurrences: number;
+}
+
+export type PlannedOccurrence =
+  | { readonly action: 'publish'; readonly atMs: number }
+  | {
+      readonly action: 'skip';
+      readonly reason: 'misfire';
+      readonly atMs: number;
+      /** Present on a row that stands for all nominal times from `atMs` to this one, both included. */
+      readonly coversUntilMs?: number;
+    };
+
+export interface FirePlan {
+  readonly occurrences: readonly PlannedOccurrence[];
+  /** Not after `nowMs` when the batch was full: plan again. Null: the schedule has no occurrence left. */
+  readonly nextFireAtMs: number | null;
+}
+
+/** Plans the occurrences from `nextFireAtMs` to `nowMs`, oldest first. Never plans one whose time has not come. */
+export function planFire(input: PlanFireInput): FirePlan {
+  const { nowMs, startAtMs, endAtMs, maxOccurrences } = input;
+  invariant(Number.isInteger(maxOccurrences) && maxOccurrences >= 1, 'planFire needs room for one occurrence');
+  const grid = gridOf(input.expression, input.anchorMs, endAtMs);
+  let atMs: number | null = input.nextFireAtMs;
+  if (startAtMs !== null && atMs < startAtMs) atMs = grid.after(startAtMs - 1);
+  if (atMs === null || (endAtMs !== null && atMs > endAtMs)) return { occurrences: [], nextFireAtMs: null };
+
+  const occurrences: PlannedOccurrence[] = [];
+  const skipBeforeMs = skipBorder(input, grid, atMs);
+  const summaryEndMs = endOfSummary(grid, atMs, skipBeforeMs);
+  if (summaryEndMs !== null) {
+    occurrences.push({ action: 'skip', reason: 'misfire', atMs, coversUntilMs: summaryEndMs });
+    atMs = grid.after(summaryEndMs);
+  }
+  while (atMs !== null && atMs <= nowMs && occurrences.length < maxOccurrences) {
+    if (atMs < skipBeforeMs) occurrences.push({ action: 'skip', reason: 'misfire', atMs });
+    else occurrences.push({ action: 'publish', atMs });
+    atMs = grid.after(atMs);
+  }
+  return { occurrences, nextFireAtMs: atMs };
+}
+
+/** Nominal times of one schedule up to its end. */
+interface Grid {
+  /** The first one strictly after, or null. */
+  after(atMs: number): number | null;
+}
+
+function gridOf(expression: CronExpression, anchorMs: number, endAtMs: number | null): Grid {
+  return {
+    after(atMs) {
+      const nextMs = nextFire(expression, atMs, anchorMs)?.atMs ?? null;
+      return nextMs === null || (endAtMs !== null && nextMs > endAtMs) ? null : nextMs;
+    },
+  };
+}
+
+/** Missed times before this one are skipped, later ones published. */
+function skipBorder(input: PlanFireInput, grid: Grid, firstMs: number): number {
+  const missedBeforeMs = input.nowMs - (input.misfireGraceMs ?? DEFAULT_MISFIRE_GRACE_MS);
+  switch (input.misfire.policy) {
+    case 'skip':
+      return missedBeforeMs;
+    case 'all':
+      return Math.min(missedBeforeMs, input.nowMs - input.misfire.windowMs);
+    case 'once':
+      return firstMs < missedBeforeMs ? lastBefore(grid, firstMs, missedBeforeMs) : missedBeforeMs;
+  }
+}
+
+/** The latest nominal time before `beforeMs`, given that `firstMs` is one: bisection, so a week of seconds costs some forty steps. */
+function lastBefore(grid: Grid, firstMs: number, beforeMs: number): number {
+  let foundMs = firstMs;
+  let highMs = beforeMs;
+  for (;;) {
+    const nextMs = grid.after(foundMs);
+    if (nextMs === null || nextMs >= beforeMs) return foundMs;
+    foundMs = nextMs;
+    const middleMs = Math.floor((foundMs + highMs) / 2);
+    if (middleMs <= foundMs) continue;
+    const laterMs = grid.after(middleMs);
+    if (laterMs === null || laterMs >= beforeMs) highMs = middleMs;
+    else foundMs = laterMs;
+  }
+}
+
+/** The last nominal time that the summary row stands for, or null when the skipped times are few enough for a row each. */
+function endOfSummary(grid: Grid, firstMs: number, skipBeforeMs: number): number | null {
+  if (firstMs >= skipBeforeMs) return null;
+  if (timesBetween(grid, firstMs - 1, skipBeforeMs, MAX_SKIPPED_ROWS + 1) !== null) return null;
+  // Look for an instant after which the skipped times are many enough for the rows, and few enough to list.
+  let lowMs = firstMs;
+  let highMs = skipBeforeMs;
+  for (;;) {
+    const middleMs = Math.floor((lowMs + highMs) / 2);
+    const times = timesBetween(grid, middleMs, skipBeforeMs, 4 * MAX_SKIPPED_ROWS);
+    if (times === null) {
+      lowMs = middleMs;
+    } else if (times.length < MAX_SKIPPED_ROWS && middleMs > lowMs) {
+      highMs = middleMs;
+    } else {
+      const oldestRowMs = times.at(-MAX_SKIPPED_ROWS) ?? skipBeforeMs;
+      return lastBefore(grid, firstMs, oldestRowMs);
+    }
+  }
+}
+
+/** The nominal times strictly between, or null when there are `limit` or more. */
+function timesBetween(grid: Grid, afterMs: number, beforeMs: number, limit: number): number[] | null {
+  const times: number[] = [];
+  for (let atMs = grid.after(afterMs); atMs !== null && atMs < beforeMs; atMs = grid.after(atMs)) {
+    times.push(atMs);
+    if (times.length >= limit) return null;
+  }
+  return times;
+}
