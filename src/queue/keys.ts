@@ -31,9 +31,14 @@ export function scheduleEntry(tenantId: number, scheduleId: string): string {
   return `s:${tenantId}:${scheduleId}`;
 }
 
+export interface ScheduleKeyOfEntry {
+  readonly tenantId: number;
+  readonly id: string;
+}
+
 /** Reads what `scheduleEntry` wrote; null for a message's id. */
-export function parseScheduleEntry(entry: string): { tenantId: number; scheduleId: string } | null {
+export function parseScheduleEntry(entry: string): ScheduleKeyOfEntry | null {
+  if (!entry.startsWith('s:')) return null;
   const match = SCHEDULE_ENTRY.exec(entry);
-  if (match === null) return null;
-  return { tenantId: Number(match[1]), scheduleId: match[2] ?? '' };
+  return match === null ? null : { tenantId: Number(match[1]), id: match[2] ?? '' };
 }

@@ -44,7 +44,7 @@ function isReply(error: unknown, code: string): boolean {
 }
 
 /** A fault of ours in a script is thrown as it is; all else means that the queue is away for now. */
-function queueError(error: unknown): unknown {
+export function queueError(error: unknown): unknown {
   if (!(error instanceof Error) || /user_script|Script attempted|WRONGTYPE/.test(error.message)) return error;
   return new CarillonError('QUEUE_UNAVAILABLE', `the queue (Redis) is away: ${error.message}`, { cause: error });
 }

@@ -11,7 +11,7 @@
 import type { Redis } from 'ioredis';
 import type { MessageId } from '../domain/ids.js';
 import { type ShardKeys, shardKeys } from './keys.js';
-import { Script } from './script.js';
+import { queueError, Script } from './script.js';
 
 export interface QueueEntry {
   /** A message id, or `scheduleEntry(...)`. */
@@ -164,6 +164,16 @@ export class ShardQueue {
       ...args,
     ])) as string[];
     return refusalOf(reply[0]) ?? 'fired';
+  }
+
+  /** Up to where the shard's work was announced to be, and is completely, in the queue; 0 when its state is lost. */
+  async horizons(shard: number): Promise<{ announcedAtMs: number; completedAtMs: number }> {
+    try {
+      const [announced, completed] = await this.#redis.hmget(this.#of(shard).state, 'announced', 'completed');
+      return { announcedAtMs: Number(announced ?? 0), completedAtMs: Number(completed ?? 0) };
+    } catch (error) {
+      throw queueError(error);
+    }
   }
 
   /** Announces the horizon up to which a sweep is about to read the table. */

@@ -2,6 +2,11 @@
 //
 // There is no timer. A lone write goes out at once, and under load the time of one round trip is what gathers the next group, so
 // that the waiting never exceeds what the table itself needs. Callers are told when their group is committed.
+//
+// One bad item must not take its neighbours along: a group that the table refuses is written again in halves, until the item
+// that is at fault stands alone and its caller is told.
+
+import { CarillonError } from '../domain/errors.js';
 
 export interface GroupCommitSettings {
   /** Most items of one group. */
@@ -64,14 +69,27 @@ export class GroupCommit<Item, Result> {
   }
 
   async #commit(group: Waiting<Item, Result>[]): Promise<void> {
+    await this.#writeGroup(group);
+    this.#groups -= 1;
+    this.#schedule();
+  }
+
+  async #writeGroup(group: Waiting<Item, Result>[]): Promise<void> {
     try {
       const results = await this.#write(group.map((waiting) => waiting.item));
       group.forEach((waiting, index) => waiting.resolve(results[index] as Result));
     } catch (error) {
-      group.forEach((waiting) => waiting.reject(error));
-    } finally {
-      this.#groups -= 1;
-      this.#schedule();
+      if (group.length === 1 || isAway(error)) {
+        group.forEach((waiting) => waiting.reject(error));
+        return;
+      }
+      const half = group.length >> 1;
+      await this.#writeGroup(group.slice(0, half));
+      await this.#writeGroup(group.slice(half));
     }
   }
+}
+
+function isAway(error: unknown): boolean {
+  return error instanceof CarillonError && error.code === 'TABLE_UNAVAILABLE';
 }

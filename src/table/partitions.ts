@@ -60,6 +60,30 @@ export async function dropOldPartitions(database: Database, beforeMs: number): P
   return dropped;
 }
 
+/**
+ * Runs a write of messages due at the given times, and once more after making their partitions when one was missing: only work that is
+ * older than what is kept, or later than anything may be asked for, has none yet.
+ */
+export async function withPartitions<Result>(
+  database: Database,
+  dueTimesMs: readonly number[],
+  write: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await write();
+  } catch (error) {
+    if (!isMissingPartition(error)) throw error;
+  }
+  for (const weekMs of new Set(dueTimesMs.map(weekStartMs))) {
+    await ensurePartitions(database, { fromMs: weekMs, untilMs: weekMs });
+  }
+  return write();
+}
+
+function isMissingPartition(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '23514' && error.message.includes('no partition');
+}
+
 async function partitionNames(connection: Queryable): Promise<string[]> {
   const rows = await connection.text<{ name: string }>(
     `select child.relname as name from pg_inherits

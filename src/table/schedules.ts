@@ -30,20 +30,30 @@ export async function saveSchedule(
   decide: (existing: Schedule | null) => NextState,
   nowMs: number,
 ): Promise<Saved> {
-  return database.transaction(async (connection) => {
-    const created = await connection.run<ScheduleRow>('insert-schedule', columns(wanted, decide(null), nowMs));
-    if (created[0] !== undefined) {
-      return { schedule: await logged(connection, created[0], 'created', nowMs), changed: true };
-    }
-    const existing = await lockSchedule(connection, wanted.tenantId, wanted.id);
-    // Deleted between the two statements: the caller's next try will create it.
-    if (existing === null) throw new Error(`schedule ${wanted.id} was deleted while it was being saved`);
-    if (existing.state !== 'ended' && sameDefinition(existing, wanted.definition)) {
-      return { schedule: existing, changed: false };
-    }
-    const rows = await connection.run<ScheduleRow>('update-schedule', columns(wanted, decide(existing), nowMs));
-    return { schedule: await logged(connection, only(rows), 'edited', nowMs), changed: true };
-  });
+  for (;;) {
+    const saved = await database.transaction((connection) => trySave(connection, wanted, decide, nowMs));
+    if (saved !== null) return saved;
+  }
+}
+
+/** Null when the schedule was deleted between the two statements, so that another try will create it. */
+async function trySave(
+  connection: Queryable,
+  wanted: ScheduleToSave,
+  decide: (existing: Schedule | null) => NextState,
+  nowMs: number,
+): Promise<Saved | null> {
+  const created = await connection.run<ScheduleRow>('insert-schedule', columns(wanted, decide(null), nowMs));
+  if (created[0] !== undefined) {
+    return { schedule: await logged(connection, created[0], 'created', nowMs), changed: true };
+  }
+  const existing = await lockSchedule(connection, wanted.tenantId, wanted.id);
+  if (existing === null) return null;
+  if (existing.state !== 'ended' && sameDefinition(existing, wanted.definition)) {
+    return { schedule: existing, changed: false };
+  }
+  const rows = await connection.run<ScheduleRow>('update-schedule', columns(wanted, decide(existing), nowMs));
+  return { schedule: await logged(connection, only(rows), 'edited', nowMs), changed: true };
 }
 
 /** Pauses or resumes: `decide` tells the new state, or null when nothing is to change. Null when there is no such schedule. */

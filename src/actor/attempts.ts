@@ -1,0 +1,129 @@
+// One attempt: sign, call, judge, and hold the outcome until the table has it.
+
+import { buildDeliveryHeaders } from '../delivery/request-headers.js';
+import type { HttpClient } from '../delivery/http-client.js';
+import type { DeliveryResult } from '../delivery/delivery-result.js';
+import { signDelivery } from '../delivery/signing.js';
+import { judge } from '../domain/attempt-outcome.js';
+import type { Chance, Clock } from '../domain/clock.js';
+import { toWireMessageId } from '../domain/ids.js';
+import type { Message } from '../domain/message.js';
+import type { Outcome, Recorded } from '../table/outcomes.js';
+import type { Recorder } from '../table/recorder.js';
+import { type CallbackSettings, callbacksOf } from './callbacks.js';
+
+export interface AttemptSettings extends CallbackSettings {
+  /** Name of this node, for the record. */
+  readonly node: string;
+  /** How much of an answer the record keeps. */
+  readonly keptBytes: number;
+  /** How much of an answer is read when a callback needs it. */
+  readonly answerBytes: number;
+}
+
+/** What follows an attempt for its entry in the queue. */
+export type Following =
+  | { readonly kind: 'done'; readonly recorded: Recorded; readonly outcome: Outcome }
+  | { readonly kind: 'again'; readonly recorded: Recorded; readonly outcome: Outcome; readonly atMs: number }
+  /** Given up because this node is stopping: nothing is known and nothing was recorded. */
+  | { readonly kind: 'aborted' };
+
+export class Attempts {
+  readonly #http: HttpClient;
+  readonly #recorder: Recorder;
+  readonly #clock: Clock;
+  readonly #chance: Chance;
+  readonly #signingKey: (tenantId: number) => Promise<string>;
+  readonly #settings: AttemptSettings;
+
+  constructor(parts: {
+    http: HttpClient;
+    recorder: Recorder;
+    clock: Clock;
+    chance: Chance;
+    /** The tenant's current signing key. */
+    signingKey: (tenantId: number) => Promise<string>;
+    settings: AttemptSettings;
+  }) {
+    this.#http = parts.http;
+    this.#recorder = parts.recorder;
+    this.#clock = parts.clock;
+    this.#chance = parts.chance;
+    this.#signingKey = parts.signingKey;
+    this.#settings = parts.settings;
+  }
+
+  /**
+   * Makes attempt number `attempt` (from 1). Resolves when its outcome is committed. Rejects with TABLE_UNAVAILABLE when the signing
+   * key cannot be read (nothing was sent), or when the node stops before the table is back.
+   */
+  async make(message: Message, attempt: number, signal: AbortSignal): Promise<Following> {
+    const signingKey = await this.#signingKey(message.tenantId);
+    const startedAtMs = this.#clock.nowMs();
+    const result = await this.#send(message, attempt, signingKey, startedAtMs, signal);
+    if (result.kind === 'error' && result.code === 'ABORTED') return { kind: 'aborted' };
+    const outcome = this.#outcome(message, attempt, result, startedAtMs);
+    const recorded = await this.#recorder.record(outcome);
+    return outcome.nextAttemptAtMs !== null && recorded.taken
+      ? { kind: 'again', recorded, outcome, atMs: outcome.nextAttemptAtMs }
+      : { kind: 'done', recorded, outcome };
+  }
+
+  #send(
+    message: Message,
+    attempt: number,
+    signingKey: string,
+    nowMs: number,
+    signal: AbortSignal,
+  ): Promise<DeliveryResult> {
+    const { destination, body } = message;
+    const keepBytes =
+      message.callback === null && message.failureCallback === null
+        ? this.#settings.keptBytes
+        : this.#settings.answerBytes;
+    const headers = buildDeliveryHeaders({
+      headers: message.headers,
+      messageId: toWireMessageId(message.id),
+      retried: attempt - 1,
+      signature: signDelivery({ signingKey, url: destination, body, nowMs }),
+      scheduleId: message.scheduleId,
+      callerIp: message.callerIp,
+      labels: message.labels,
+      occurrenceAtMs: message.occurrenceAtMs,
+      idempotencyKey: message.idempotencyKey,
+    });
+    return this.#http.deliver(
+      { url: destination, method: message.method, headers, body, timeoutMs: message.timeoutMs, keepBytes },
+      signal,
+    );
+  }
+
+  #outcome(message: Message, attempt: number, result: DeliveryResult, startedAtMs: number): Outcome {
+    const endedAtMs = this.#clock.nowMs();
+    const chance = (this.#chance(1)[0] ?? 0) / 256;
+    const verdict = judge(message, attempt, result, endedAtMs, chance);
+    const answered = result.kind === 'response';
+    const exhausted = verdict.state === 'failed';
+    return {
+      message,
+      state: verdict.state,
+      attempt,
+      status: answered ? result.status : null,
+      error: errorText(result),
+      // A plain success needs no headers in its record; a failure's are what people look at.
+      headers: answered && verdict.state !== 'delivered' ? result.headers : null,
+      body: answered && result.body.length > 0 ? result.body.subarray(0, this.#settings.keptBytes) : null,
+      startedAtMs,
+      endedAtMs,
+      nextAttemptAtMs: verdict.state === 'pending' ? verdict.nextAttemptAtMs : null,
+      callbacks: callbacksOf({ message, attempt, result, exhausted, endedAtMs }, this.#settings, this.#chance),
+      node: this.#settings.node,
+    };
+  }
+}
+
+function errorText(result: DeliveryResult): string | null {
+  if (result.kind === 'error') return result.message;
+  if (result.status >= 200 && result.status <= 299) return null;
+  return `the destination answered ${result.status}`;
+}

@@ -1,0 +1,97 @@
+// The callback messages that an attempt gives birth to, in the same transaction as its outcome.
+
+import type { DeliveryResult } from '../delivery/delivery-result.js';
+import { buildCallbackBody } from '../delivery/callback.js';
+import { ID_CHANCE_BYTES, messageId, toWireMessageId } from '../domain/ids.js';
+import { deadLetterId } from '../domain/dead-letter.js';
+import type { CallbackSpec, Message } from '../domain/message.js';
+import { shardOfMessage } from '../domain/shard.js';
+import type { Chance } from '../domain/clock.js';
+
+export interface Attempted {
+  readonly message: Message;
+  /** From 1. */
+  readonly attempt: number;
+  readonly result: DeliveryResult;
+  /** Whether the message failed for good with this attempt. */
+  readonly exhausted: boolean;
+  readonly endedAtMs: number;
+}
+
+export interface CallbackSettings {
+  readonly shards: number;
+  readonly defaultTimeoutMs: number;
+}
+
+/** A callback after every attempt, as QStash sends them, and the failure callback once, when the message is exhausted. */
+export function callbacksOf(attempted: Attempted, settings: CallbackSettings, chance: Chance): Message[] {
+  const { message, exhausted } = attempted;
+  const messages: Message[] = [];
+  if (message.callback !== null) {
+    messages.push(callbackMessage('callback', message.callback, attempted, settings, chance));
+  }
+  if (message.failureCallback !== null && exhausted) {
+    messages.push(callbackMessage('failure-callback', message.failureCallback, attempted, settings, chance));
+  }
+  return messages;
+}
+
+function callbackMessage(
+  kind: 'callback' | 'failure-callback',
+  spec: CallbackSpec,
+  attempted: Attempted,
+  settings: CallbackSettings,
+  chance: Chance,
+): Message {
+  const { message, endedAtMs } = attempted;
+  const createdAtMs = Math.ceil(endedAtMs);
+  const dueAtMs = createdAtMs + (spec.delayMs ?? 0);
+  const id = messageId(dueAtMs, chance(ID_CHANCE_BYTES));
+  return {
+    id,
+    tenantId: message.tenantId,
+    shard: shardOfMessage(id, settings.shards),
+    kind,
+    scheduleId: message.scheduleId,
+    occurrenceAtMs: null,
+    idempotencyKey: null,
+    sourceId: message.id,
+    overlap: null,
+    dueAtMs,
+    createdAtMs,
+    destination: spec.url,
+    method: spec.method ?? 'POST',
+    headers: { 'Content-Type': ['application/json'], ...spec.headers },
+    body: bodyOf(kind, attempted),
+    maxRetries: spec.retries ?? message.maxRetries,
+    retryDelay: spec.retryDelay ?? message.retryDelay,
+    timeoutMs: spec.timeoutMs ?? settings.defaultTimeoutMs,
+    callback: null,
+    failureCallback: null,
+    labels: message.labels,
+    redact: message.redact,
+    callerIp: message.callerIp,
+  };
+}
+
+function bodyOf(kind: 'callback' | 'failure-callback', attempted: Attempted): Buffer {
+  const { message, attempt, result } = attempted;
+  const answered = result.kind === 'response';
+  return buildCallbackBody({
+    status: answered ? result.status : 0,
+    header: answered ? result.headers : {},
+    body: answered ? result.body : Buffer.from(result.message),
+    retried: attempt - 1,
+    maxRetries: message.maxRetries,
+    sourceMessageId: toWireMessageId(message.id),
+    url: message.destination,
+    method: message.method,
+    sourceHeader: message.headers,
+    sourceBody: message.body,
+    notBeforeMs: message.dueAtMs,
+    createdAtMs: message.createdAtMs,
+    scheduleId: message.scheduleId,
+    callerIp: message.callerIp,
+    dlqId: kind === 'failure-callback' ? deadLetterId(attempted.endedAtMs, message.id) : null,
+  });
+}

@@ -1,0 +1,133 @@
+// Firing a schedule that was claimed: plan its occurrences, record them and advance it in the table, then one step in the queue.
+//
+// A crash between the table and the queue repeats a harmless step: the entry lapses, the row says that it was advanced, and the
+// entry goes to its next time. The occurrences that were recorded but not queued are found by the sweep (rescue), which the new owner
+// runs at once. A schedule that was edited, paused or deleted meanwhile fires nothing: its row says where its entry belongs.
+
+import type { Clock } from '../domain/clock.js';
+import { CarillonError } from '../domain/errors.js';
+import type { Message } from '../domain/message.js';
+import { type OccurrenceSettings, planOccurrences } from '../domain/occurrence.js';
+import type { ScheduleKeyOfEntry } from '../queue/keys.js';
+import { encodePayload } from '../queue/payload.js';
+import type { QueueEntry, ShardQueue, Firing as QueueFiring } from '../queue/shard-queue.js';
+import { GroupCommit } from '../table/group-commit.js';
+import type { ClaimedSchedule, Recorder } from '../table/recorder.js';
+
+export interface FiringSettings extends OccurrenceSettings {
+  readonly immediateMs: number;
+  readonly inlineMaxBytes: number;
+}
+
+export interface ClaimedEntry {
+  readonly shard: number;
+  readonly epoch: number;
+  readonly entry: string;
+  readonly key: ScheduleKeyOfEntry;
+  /** The claim's token as it is now. */
+  readonly token: () => string;
+}
+
+/** Firings of one shard that go to the queue in one script. */
+const QUEUE_GROUP = { maxItems: 100, maxGroups: 1 } as const;
+const MAX_SHARD_GROUPS = 8_192;
+
+type FiringOfShard = QueueFiring & { readonly epoch: number };
+
+export class Firing {
+  readonly #recorder: Recorder;
+  readonly #queue: ShardQueue;
+  readonly #clock: Clock;
+  readonly #settings: FiringSettings;
+  readonly #wake: (shard: number, dueAtMs: number) => void;
+  readonly #groups = new Map<number, GroupCommit<FiringOfShard, undefined>>();
+
+  constructor(parts: {
+    recorder: Recorder;
+    queue: ShardQueue;
+    clock: Clock;
+    settings: FiringSettings;
+    wake: (shard: number, dueAtMs: number) => void;
+  }) {
+    this.#recorder = parts.recorder;
+    this.#queue = parts.queue;
+    this.#clock = parts.clock;
+    this.#settings = parts.settings;
+    this.#wake = parts.wake;
+  }
+
+  /** Resolves when the occurrences are recorded and queued and the schedule stands at its next time, or is out. */
+  async fire(claimed: ClaimedEntry): Promise<void> {
+    const found = await this.#recorder.readSchedule(claimed.key);
+    const nowMs = Math.floor(this.#clock.nowMs());
+    if (found?.schedule.state !== 'active' || found.schedule.nextFireAtMs === null) {
+      return this.#toQueue(claimed, { nextAtMs: null, generation: found?.schedule.generation ?? 0, messages: [] });
+    }
+    const { schedule } = found;
+    // By Redis's clock the entry was due; the row decides, and this node's idea of that clock may be a little behind.
+    if (found.schedule.nextFireAtMs > nowMs + CLOCK_TOLERANCE_MS) {
+      return this.#toQueue(claimed, {
+        nextAtMs: found.schedule.nextFireAtMs,
+        generation: schedule.generation,
+        messages: [],
+      });
+    }
+    return this.#record(claimed, found, Math.max(nowMs, found.schedule.nextFireAtMs));
+  }
+
+  async #record(claimed: ClaimedEntry, found: ClaimedSchedule, nowMs: number): Promise<void> {
+    const { schedule } = found;
+    const plan = planOccurrences(schedule, found, this.#settings, nowMs);
+    const fired = await this.#recorder.fire({ schedule, epoch: claimed.epoch, ...plan });
+    if (!fired.advanced) {
+      // Changed meanwhile: read again. A shard that has moved is refused by the queue as well.
+      return this.#again(claimed);
+    }
+    const messages = fired.messages.map((message) => this.#entryOf(message, nowMs));
+    await this.#toQueue(claimed, { nextAtMs: plan.nextFireAtMs, generation: schedule.generation, messages });
+  }
+
+  /** Puts the entry where its row says, without firing. */
+  async #again(claimed: ClaimedEntry): Promise<void> {
+    const found = await this.#recorder.readSchedule(claimed.key);
+    const active = found?.schedule.state === 'active' ? found.schedule : null;
+    await this.#toQueue(claimed, {
+      nextAtMs: active?.nextFireAtMs ?? null,
+      generation: found?.schedule.generation ?? 0,
+      messages: [],
+    });
+  }
+
+  #entryOf(message: Message, nowMs: number): QueueEntry {
+    const isImmediate = message.dueAtMs - nowMs <= this.#settings.immediateMs;
+    const payload = isImmediate ? encodePayload(message, this.#settings.inlineMaxBytes) : '';
+    return { id: message.id, dueAtMs: message.dueAtMs, payload };
+  }
+
+  async #toQueue(
+    { shard, epoch, entry, token }: ClaimedEntry,
+    firing: Pick<QueueFiring, 'nextAtMs' | 'generation' | 'messages'>,
+  ): Promise<void> {
+    await this.#groupOf(shard).add({ entry, token: token(), epoch, ...firing });
+    const soonestMs = Math.min(firing.nextAtMs ?? Infinity, ...firing.messages.map(({ dueAtMs }) => dueAtMs));
+    this.#wake(shard, soonestMs);
+  }
+
+  #groupOf(shard: number): GroupCommit<FiringOfShard, undefined> {
+    const known = this.#groups.get(shard);
+    if (known !== undefined) return known;
+    if (this.#groups.size >= MAX_SHARD_GROUPS) this.#groups.clear();
+    const group = new GroupCommit<FiringOfShard, undefined>(QUEUE_GROUP, async (firings) => {
+      const epoch = Math.max(...firings.map((firing) => firing.epoch));
+      const reply = await this.#queue.fire(shard, epoch, firings);
+      // Refused: the entries lapse, and whoever owns the shard reads the rows.
+      if (reply !== 'fired') throw new CarillonError('QUEUE_UNAVAILABLE', `shard ${shard} was fenced while firing`);
+      return firings.map(() => undefined);
+    });
+    this.#groups.set(shard, group);
+    return group;
+  }
+}
+
+/** By so much may this node's idea of Redis's clock be behind it. */
+const CLOCK_TOLERANCE_MS = 50;

@@ -1,0 +1,331 @@
+// The one worker of an owned shard: it sleeps until the next due time, claims, and works on what it claimed.
+//
+// Life of a claim. A schedule is fired (firing.ts). A message whose entry carries a payload is on its first attempt and is sent at
+// once; any other is read from the table first, and the row says what to do. One that this node still has in its hands (the queue
+// was emptied, or lapsed behind our back) only changes its token. When the outcome is committed, the entry is settled.
+//
+// Trust in payloads. An entry that was queued before this actor took over, or before Redis was last seen to come back, may be
+// older than what the queue forgot: a settled entry or a cancel of Redis's last second. So its payload is not used; see `#suspectBeforeMs`.
+
+import type { Logger } from 'pino';
+import type { Clock } from '../domain/clock.js';
+import { CarillonError } from '../domain/errors.js';
+import type { Message } from '../domain/message.js';
+import type { HostLimiter } from '../delivery/host-limiter.js';
+import { parseScheduleEntry, type ScheduleKeyOfEntry } from '../queue/keys.js';
+import type { Offers } from '../queue/offers.js';
+import { decodePayload } from '../queue/payload.js';
+import type { Claim, Claimed, Settlement, ShardQueue } from '../queue/shard-queue.js';
+import type { StoredMessage } from '../table/message-columns.js';
+import type { Released } from '../table/outcomes.js';
+import type { Recorder } from '../table/recorder.js';
+import type { Attempts, Following } from './attempts.js';
+import type { Deferrals } from './deferral.js';
+import type { Firing } from './firing.js';
+import type { Slots } from './slots.js';
+
+export interface ShardActorSettings {
+  readonly claimBatch: number;
+  /** Longest sleep with nothing due, in milliseconds. */
+  readonly idleClaimMs: number;
+}
+
+/** What the actors of a node share. */
+export interface ActorParts {
+  readonly queue: ShardQueue;
+  readonly offers: Offers;
+  readonly recorder: Recorder;
+  readonly attempts: Attempts;
+  readonly firing: Firing;
+  readonly slots: Slots;
+  readonly hosts: HostLimiter;
+  readonly deferrals: Deferrals;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly settings: ShardActorSettings;
+  /** Called when the shard's state is gone from Redis. Gives the new epoch, or null when the shard has another owner by now. */
+  readonly refence: (shard: number) => Promise<number | null>;
+  /** Counts what became of an attempt. */
+  readonly onAttempt: (following: Following) => void;
+}
+
+interface Flight {
+  token: string;
+}
+
+/** How long to wait before trying again when Redis or the table is away. */
+const TROUBLE_PAUSE_MS = 200;
+const GIVE_BACK_MS = 500;
+/** When a row is not to be sent yet, it goes back for its own time; by so much may clocks round. */
+const ROUNDING_MS = 2;
+
+export class ShardActor {
+  readonly shard: number;
+  readonly #parts: ActorParts;
+  readonly #log: Logger;
+  readonly #flights = new Map<string, Flight>();
+  readonly #abort = new AbortController();
+  #epoch: number;
+  #suspectBeforeMs: number;
+  #settlements: Settlement[] = [];
+  #stopping = false;
+  #wake: (() => void) | null = null;
+  #sleepUntilMs = 0;
+  #landed: (() => void) | null = null;
+  #running: Promise<void> | null = null;
+
+  constructor(shard: number, epoch: number, parts: ActorParts) {
+    this.shard = shard;
+    this.#epoch = epoch;
+    this.#parts = parts;
+    this.#log = parts.log.child({ shard });
+    this.#suspectBeforeMs = parts.clock.nowMs();
+  }
+
+  get epoch(): number {
+    return this.#epoch;
+  }
+
+  /** Deliveries and firings under way. */
+  get inFlight(): number {
+    return this.#flights.size;
+  }
+
+  get isStopping(): boolean {
+    return this.#stopping;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Mailbox: work due at this time was queued. */
+  wake(dueAtMs: number): void {
+    if (dueAtMs < this.#sleepUntilMs) this.#wake?.();
+  }
+
+  /** Mailbox: a new epoch was installed, after the queue was lost or Redis came back. */
+  renew(epoch: number): void {
+    this.#epoch = epoch;
+    this.#suspectBeforeMs = this.#parts.clock.nowMs();
+    this.#wake?.();
+  }
+
+  /** Mailbox: Redis went away. Until the shard is renewed, no payload is believed. */
+  distrust(): void {
+    this.#suspectBeforeMs = Infinity;
+  }
+
+  /** Prolongs the visibility of what is under way. */
+  async touch(): Promise<void> {
+    if (this.#flights.size === 0) return;
+    const claims = [...this.#flights].map(([id, { token }]) => ({ id, token }));
+    await this.#parts.queue.touch(this.shard, claims);
+  }
+
+  /**
+   * Stops claiming and waits until all that is under way has landed. What has not after `drainMs` is cut off and given back to the
+   * queue at once. May be called again; then it waits for the same end.
+   */
+  async stop(drainMs: number): Promise<void> {
+    this.#stopping = true;
+    this.#wake?.();
+    if (this.#flights.size > 0) {
+      const landed = new Promise<void>((resolve) => (this.#landed = resolve));
+      const timer = setTimeout(() => this.#abort.abort(), drainMs);
+      await landed;
+      clearTimeout(timer);
+    }
+    await this.#running;
+    await this.#flushSettlements();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopping) {
+      try {
+        await this.#parts.recorder.available();
+        const pauseMs = await this.#claimOnce();
+        if (pauseMs > 0) await this.#sleep(pauseMs);
+      } catch (error) {
+        if (!isTrouble(error)) this.#log.error({ err: error }, 'claim failed');
+        await this.#sleep(TROUBLE_PAUSE_MS);
+      }
+    }
+  }
+
+  /** Claims and starts the work. Gives how long to sleep, in milliseconds. */
+  async #claimOnce(): Promise<number> {
+    const { slots, queue, settings } = this.#parts;
+    const taken = await slots.take(settings.claimBatch);
+    let used = 0;
+    try {
+      if (this.#stopping) return 0;
+      const reply = await queue.claim(this.shard, this.#epoch, taken);
+      if (reply.kind !== 'claimed') {
+        await this.#refused(reply.kind);
+        return 0;
+      }
+      used = reply.claims.length;
+      for (const claim of reply.claims) this.#begin(claim);
+      return used === taken ? 0 : this.#pauseMs(reply);
+    } finally {
+      slots.release(taken - used);
+    }
+  }
+
+  #pauseMs(reply: Claimed): number {
+    const idleUntilMs = reply.nowMs + this.#parts.settings.idleClaimMs;
+    const nextMs = Math.min(reply.nextDueAtMs ?? idleUntilMs, reply.nextLapseAtMs ?? idleUntilMs, idleUntilMs);
+    return Math.max(nextMs - this.#parts.clock.nowMs(), 1);
+  }
+
+  async #refused(kind: 'lost' | 'stale'): Promise<void> {
+    if (kind === 'stale') {
+      this.#log.warn({ epoch: this.#epoch }, 'fenced: the shard has another owner');
+      this.#stopping = true;
+      return;
+    }
+    const epoch = await this.#parts.refence(this.shard);
+    if (epoch === null) this.#stopping = true;
+  }
+
+  #sleep(durationMs: number): Promise<void> {
+    if (this.#stopping) return Promise.resolve();
+    return new Promise((resolve) => {
+      const awake = (): void => {
+        clearTimeout(timer);
+        this.#wake = null;
+        this.#sleepUntilMs = 0;
+        resolve();
+      };
+      this.#sleepUntilMs = this.#parts.clock.nowMs() + durationMs;
+      const timer = setTimeout(awake, durationMs);
+      this.#wake = awake;
+    });
+  }
+
+  /** Starts the work on a claim. Each claim holds one slot until it has landed. */
+  #begin(claim: Claim): void {
+    const flight = this.#flights.get(claim.id);
+    if (flight !== undefined) {
+      // Still in our hands: whoever works on it settles with the new token.
+      flight.token = claim.token;
+      this.#parts.slots.release(1);
+      return;
+    }
+    this.#flights.set(claim.id, { token: claim.token });
+    const schedule = parseScheduleEntry(claim.id);
+    const work = schedule === null ? this.#deliver(claim) : this.#fire(claim, schedule);
+    work
+      .catch((error: unknown) => {
+        if (!isTrouble(error)) this.#log.error({ err: error, entry: claim.id }, 'work on a claim failed');
+        return this.#giveBack(claim.id);
+      })
+      .finally(() => this.#land(claim.id));
+  }
+
+  /** Puts an entry back that could not be worked on. If Redis cannot be told, it lapses; either way its next claim asks the table. */
+  async #giveBack(id: string): Promise<void> {
+    try {
+      await this.#settle(id, this.#parts.clock.nowMs() + GIVE_BACK_MS);
+    } catch (error) {
+      if (!isTrouble(error)) this.#log.error({ err: error, entry: id }, 'an entry could not be given back');
+    }
+  }
+
+  #land(id: string): void {
+    this.#flights.delete(id);
+    this.#parts.slots.release(1);
+    if (this.#flights.size === 0) this.#landed?.();
+  }
+
+  async #fire(claim: Claim, key: ScheduleKeyOfEntry): Promise<void> {
+    const token = (): string => this.#flights.get(claim.id)?.token ?? claim.token;
+    await this.#parts.firing.fire({ shard: this.shard, epoch: this.#epoch, entry: claim.id, key, token });
+  }
+
+  async #deliver(claim: Claim): Promise<void> {
+    const fresh = this.#trustedPayload(claim);
+    if (fresh !== null) return this.#attempt(fresh, 1);
+    const stored = await this.#parts.recorder.readMessage(claim.id);
+    if (stored === null || !isToBeSent(stored)) return this.#settle(claim.id, null);
+    if (stored.nextAttemptAtMs > this.#parts.clock.nowMs() + ROUNDING_MS) {
+      return this.#settle(claim.id, stored.nextAttemptAtMs);
+    }
+    return this.#attempt(stored, stored.attempts + 1);
+  }
+
+  #trustedPayload(claim: Claim): Message | null {
+    if (claim.payload === '') return null;
+    const message = decodePayload(claim.id, this.shard, claim.payload);
+    return message !== null && message.createdAtMs > this.#suspectBeforeMs ? message : null;
+  }
+
+  async #attempt(message: Message, attempt: number): Promise<void> {
+    const host = hostOf(message.destination);
+    if (!(await this.#enterHost(host))) {
+      return this.#settle(message.id, this.#parts.deferrals.backAtMs(host, this.#parts.clock.nowMs()));
+    }
+    const startedAtMs = performance.now();
+    let following: Following;
+    try {
+      following = await this.#parts.attempts.make(message, attempt, this.#abort.signal);
+    } finally {
+      this.#parts.hosts.leave(host);
+      this.#parts.deferrals.observe(host, performance.now() - startedAtMs);
+    }
+    this.#parts.onAttempt(following);
+    if (following.kind === 'aborted') return this.#settle(message.id, this.#parts.clock.nowMs());
+    this.#queueReleased(following.recorded.released);
+    for (const callback of following.outcome.callbacks) {
+      this.#parts.offers.offer(callback.shard, { id: callback.id, dueAtMs: callback.dueAtMs, payload: '' });
+    }
+    await this.#settle(message.id, following.kind === 'again' ? following.atMs : null);
+  }
+
+  /** False when the host is at its limit and so many wait for it that this one should come back later. */
+  async #enterHost(host: string): Promise<boolean> {
+    const ticket = this.#parts.hosts.enter(host);
+    if (ticket.kind === 'full') return false;
+    if (ticket.kind === 'wait') await ticket.ready;
+    return true;
+  }
+
+  #queueReleased(released: readonly Released[]): void {
+    for (const { id, shard, dueAtMs } of released) this.#parts.offers.offer(shard, { id, dueAtMs, payload: '' });
+  }
+
+  /** Ends a claim; those of one tick go together. What cannot be told to Redis lapses, and the table is asked. */
+  async #settle(id: string, backAtMs: number | null): Promise<void> {
+    const flight = this.#flights.get(id);
+    if (flight === undefined) return;
+    this.#settlements.push({ id, token: flight.token, backAtMs: backAtMs === null ? null : Math.ceil(backAtMs) });
+    this.#settled ??= new Promise((resolve) => setImmediate(resolve)).then(() => this.#flushSettlements());
+    await this.#settled;
+  }
+
+  #settled: Promise<void> | null = null;
+
+  async #flushSettlements(): Promise<void> {
+    this.#settled = null;
+    const settlements = this.#settlements;
+    this.#settlements = [];
+    if (settlements.length === 0) return;
+    await this.#parts.queue.settle(this.shard, settlements);
+    const soonest = Math.min(...settlements.map(({ backAtMs }) => backAtMs ?? Infinity));
+    this.wake(soonest);
+  }
+}
+
+function isToBeSent(stored: StoredMessage): boolean {
+  return stored.state === 'pending' && !stored.held;
+}
+
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : '';
+}
+
+/** Redis or the table is away: known to those who watch them, and to be waited out. */
+function isTrouble(error: unknown): boolean {
+  return error instanceof CarillonError;
+}

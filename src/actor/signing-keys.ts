@@ -1,0 +1,27 @@
+// The tenants' current signing keys, remembered for a short time: every attempt signs with one.
+
+const MAX_TENANTS = 10_000;
+
+export class SigningKeyCache {
+  readonly #read: (tenantId: number) => Promise<string>;
+  readonly #keptMs: number;
+  readonly #known = new Map<number, { key: Promise<string>; untilMs: number }>();
+
+  /** `read` gives a tenant's current key; `keptMs` is how long a rotation may go unnoticed. */
+  constructor(read: (tenantId: number) => Promise<string>, keptMs: number) {
+    this.#read = read;
+    this.#keptMs = keptMs;
+  }
+
+  current(tenantId: number): Promise<string> {
+    const nowMs = performance.now();
+    const known = this.#known.get(tenantId);
+    if (known !== undefined && known.untilMs > nowMs) return known.key;
+    if (this.#known.size >= MAX_TENANTS) this.#known.clear();
+    const key = this.#read(tenantId);
+    this.#known.set(tenantId, { key, untilMs: nowMs + this.#keptMs });
+    // A failed read is not remembered.
+    key.catch(() => this.#known.delete(tenantId));
+    return key;
+  }
+}

@@ -1,0 +1,124 @@
+// Runs the sweeps of the owned shards: each shard at its own place within the period, few at a time, so that a node that owns all
+// shards never sweeps them all in the same second.
+
+import type { Logger } from 'pino';
+import { CarillonError } from '../domain/errors.js';
+import { promote } from './sweeps/promote.js';
+import { rescue } from './sweeps/rescue.js';
+import type { SweepParts, Swept } from './sweeps/sweep.js';
+import type { ShardActor } from './shard-actor.js';
+import { Slots } from './slots.js';
+
+export interface SweeperSettings {
+  readonly shards: number;
+  readonly promoteEveryMs: number;
+  readonly rescueEveryMs: number;
+}
+
+/** Sweeps at once: they share the table with deliveries, which come first. */
+const MAX_SWEEPS = 4;
+/** Work less late than this is on its way. */
+const OVERDUE_MS = 5_000;
+
+type SweepName = 'promote' | 'rescue';
+
+interface Timers {
+  readonly actor: ShardActor;
+  readonly handles: Map<SweepName, NodeJS.Timeout>;
+}
+
+export class Sweeper {
+  readonly #parts: SweepParts;
+  readonly #settings: SweeperSettings;
+  readonly #log: Logger;
+  readonly #slots = new Slots(MAX_SWEEPS);
+  readonly #shards = new Map<number, Timers>();
+  readonly #underWay = new Set<Promise<void>>();
+
+  constructor(parts: SweepParts, settings: SweeperSettings, log: Logger) {
+    this.#parts = parts;
+    this.#settings = settings;
+    this.#log = log;
+  }
+
+  /** Begins to sweep a shard: at once what a takeover (or an emptied queue, `lost`) calls for, then period by period. */
+  add(actor: ShardActor, lost: boolean): void {
+    this.remove(actor.shard);
+    const timers: Timers = { actor, handles: new Map() };
+    this.#shards.set(actor.shard, timers);
+    const { promoteEveryMs, rescueEveryMs, shards } = this.#settings;
+    const place = actor.shard / shards;
+    this.#in(timers, 'promote', lost ? 0 : place * promoteEveryMs, promoteEveryMs);
+    this.#in(timers, 'rescue', place * rescueEveryMs, rescueEveryMs);
+    this.#run('rescue', timers, 0);
+  }
+
+  remove(shard: number): void {
+    const timers = this.#shards.get(shard);
+    if (timers === undefined) return;
+    this.#shards.delete(shard);
+    for (const handle of timers.handles.values()) clearTimeout(handle);
+  }
+
+  /** Ends the timers and waits for the sweeps under way. */
+  async stop(): Promise<void> {
+    for (const shard of [...this.#shards.keys()]) this.remove(shard);
+    await Promise.all(this.#underWay);
+  }
+
+  #in(timers: Timers, name: SweepName, delayMs: number, everyMs: number): void {
+    const handle = setTimeout(() => {
+      this.#run(name, timers, OVERDUE_MS);
+      if (this.#isCurrent(timers)) this.#in(timers, name, everyMs, everyMs);
+    }, delayMs);
+    timers.handles.set(name, handle);
+  }
+
+  #run(name: SweepName, timers: Timers, overdueMs: number): void {
+    const work = this.#sweep(name, timers, overdueMs).finally(() => this.#underWay.delete(work));
+    this.#underWay.add(work);
+  }
+
+  async #sweep(name: SweepName, timers: Timers, overdueMs: number): Promise<void> {
+    await this.#slots.take(1);
+    const { actor } = timers;
+    try {
+      if (!this.#isCurrent(timers)) return;
+      const startedAtMs = performance.now();
+      const swept = {
+        shard: actor.shard,
+        epoch: actor.epoch,
+        wake: (dueAtMs: number) => actor.wake(dueAtMs),
+      };
+      const result = await (name === 'promote' ? promote(this.#parts, swept) : rescue(this.#parts, swept, overdueMs));
+      this.#report(name, actor.shard, result, performance.now() - startedAtMs);
+    } catch (error) {
+      this.#failed(name, timers, error);
+    } finally {
+      this.#slots.release(1);
+    }
+  }
+
+  #report(sweep: SweepName, shard: number, { queued, read, fenced }: Swept, durationMs: number): void {
+    const fields = { sweep, shard, queued, read, fenced, durationMs: Math.round(durationMs) };
+    if (queued > 0) this.#log.info(fields, 'swept');
+    else this.#log.debug(fields, 'swept');
+  }
+
+  /** A sweep that failed is repeated soon; it goes on from the last completed horizon. */
+  #failed(name: SweepName, timers: Timers, error: unknown): void {
+    if (!(error instanceof CarillonError)) {
+      this.#log.error({ err: error, sweep: name, shard: timers.actor.shard }, 'sweep failed');
+    }
+    if (!this.#isCurrent(timers)) return;
+    const everyMs = name === 'promote' ? this.#settings.promoteEveryMs : this.#settings.rescueEveryMs;
+    clearTimeout(timers.handles.get(name));
+    this.#in(timers, name, Math.min(everyMs, RETRY_MS), everyMs);
+  }
+
+  #isCurrent(timers: Timers): boolean {
+    return this.#shards.get(timers.actor.shard) === timers && !timers.actor.isStopping;
+  }
+}
+
+const RETRY_MS = 1_000;

@@ -1,0 +1,57 @@
+// Promote: moves the horizon on and queues the messages that come due before it. On an emptied queue the horizon is zero, so the same
+// sweep refills it, soonest first.
+//
+// No gap between accept and sweep: the new horizon is announced in Redis first, then the table is read from the last completed one.
+// A client's message is committed first and then offered, and the offer is compared with the announced horizon. However the two
+// interleave, one of them sees the row; queueing twice is a no-op. A sweep that dies is repeated from the completed horizon.
+
+import { messageIdFloor } from '../../domain/ids.js';
+import { messagesToPromote } from '../../table/sweep-reads.js';
+import { recur } from './recur.js';
+import { FENCED, queueRows, type SweepParts, type Swept, type SweptShard } from './sweep.js';
+
+/** The horizon reaches this much further than it must, so that a late sweep leaves no work beyond it. */
+const MARGIN_MS = 60_000;
+
+/** Promotes messages and (recur) schedules up to a new horizon. */
+export async function promote(parts: SweepParts, swept: SweptShard): Promise<Swept> {
+  const { queue, clock, settings } = parts;
+  const { completedAtMs } = await queue.horizons(swept.shard);
+  const horizonAtMs = Math.ceil(clock.nowMs() + settings.horizonMs + settings.promoteEveryMs + MARGIN_MS);
+  if ((await queue.announce(swept.shard, swept.epoch, horizonAtMs)) !== 'done') return FENCED;
+  const messages = await promoteMessages(parts, swept, completedAtMs, horizonAtMs);
+  if (messages.fenced) return messages;
+  const schedules = await recur(parts, swept, completedAtMs, horizonAtMs);
+  if (schedules.fenced) return schedules;
+  if ((await queue.complete(swept.shard, swept.epoch, horizonAtMs)) !== 'done') return FENCED;
+  return { queued: messages.queued + schedules.queued, read: messages.read + schedules.read, fenced: false };
+}
+
+async function promoteMessages(
+  parts: SweepParts,
+  swept: SweptShard,
+  completedAtMs: number,
+  horizonAtMs: number,
+): Promise<Swept> {
+  const { database, settings } = parts;
+  const untilId = messageIdFloor(horizonAtMs);
+  let fromId = messageIdFloor(completedAtMs);
+  let read = 0;
+  let queued = 0;
+  for (;;) {
+    const limit = settings.batch;
+    const rows = await messagesToPromote(database, { shard: swept.shard, fromId, untilId, horizonAtMs, limit });
+    const count = await queueRows(
+      parts,
+      swept,
+      rows.map((row) => ({ ...row, payload: '' })),
+    );
+    if (count === null) return FENCED;
+    read += rows.length;
+    queued += count;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < limit) return { queued, read, fenced: false };
+    // The last row is read again, which is cheaper than another comparison in the query.
+    fromId = last.id;
+  }
+}

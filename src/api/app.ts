@@ -1,0 +1,132 @@
+// Builds the API, apart from listening: raw targets, raw bodies, who may call, faults, routes, and the OpenAPI document.
+
+import type { IncomingMessage } from 'node:http';
+import swagger from '@fastify/swagger';
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import { CarillonError } from '../domain/errors.js';
+import { admit, Authenticator, bearerToken, type Area } from './auth.js';
+import { answerFault } from './faults.js';
+import { openApi } from './openapi.js';
+import { readTarget, type RawTarget } from './raw-target.js';
+import { registerAdmin } from './routes/tenants.js';
+import { registerBatch } from './routes/batch.js';
+import { registerCron } from './routes/cron.js';
+import { registerHealth } from './routes/health.js';
+import { registerKeys } from './routes/keys.js';
+import { registerNotImplemented } from './routes/not-implemented.js';
+import { registerOpenApi } from './routes/openapi.js';
+import { registerPublish } from './routes/publish.js';
+import { registerSchedules } from './routes/schedules.js';
+import type { ApiServices } from './services.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The caller's tenant. Set on everything below /v2; 0 elsewhere. */
+    tenantId: number;
+    /** The target as it was sent, taken apart. */
+    target: RawTarget;
+    /** Whether the Authorization header held the caller's token (and not something that is meant for a destination). */
+    authorizationIsOurs: boolean;
+  }
+}
+
+/** A request must have arrived whole within this time: a slow sender must not hold a socket. */
+const REQUEST_TIMEOUT_MS = 60_000;
+const KEEP_ALIVE_MS = 72_000;
+/** Beside the forwarded headers and the target there are the settings and what clients add by themselves. */
+const OTHER_HEADERS_BYTES = 16_384;
+/** Longer path parameters name nothing: ids have at most 256 characters, each perhaps percent-encoded. */
+const PARAM_MAX_LENGTH = 1_024;
+
+/** The whole API. `listen` it, or `inject` requests; `close` finishes the requests under way. */
+export function buildApp(services: ApiServices): FastifyInstance {
+  const { config } = services;
+  const targets = new WeakMap<IncomingMessage, RawTarget>();
+  const app = fastify({
+    logger: false,
+    bodyLimit: config.CARILLON_BODY_MAX_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    forceCloseConnections: 'idle',
+    http: { maxHeaderSize: config.CARILLON_HEADERS_MAX_BYTES + config.CARILLON_URL_MAX_BYTES + OTHER_HEADERS_BYTES },
+    routerOptions: { maxParamLength: PARAM_MAX_LENGTH },
+    rewriteUrl: (raw) => {
+      const target = readTarget(raw.method ?? '', raw.url ?? '/');
+      targets.set(raw, target);
+      // Fastify refuses media types that it cannot read. Here the type of a body is between the client and its destination;
+      // it is read from the raw headers.
+      delete raw.headers['content-type'];
+      return target.kind === 'other' ? target.url : `/v2/${INTERNAL_PATHS[target.kind]}`;
+    },
+    frameworkErrors: (error, request, reply) => {
+      answerFault(error, request, reply, services);
+    },
+  });
+
+  app.decorateRequest('tenantId', 0);
+  app.decorateRequest('authorizationIsOurs', false);
+  app.decorateRequest('target', { getter: targetOf(targets) });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  // Bodies are raw here and checked by their routes; answers are written as they are given.
+  app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(() => (data) => JSON.stringify(data));
+  app.setErrorHandler((error, request, reply) => {
+    answerFault(error, request, reply, services);
+  });
+  app.setNotFoundHandler((request) => {
+    const path = request.originalUrl.split('?')[0] ?? '';
+    throw new CarillonError('NOT_FOUND', `there is no ${request.method} ${path.slice(0, 200)} in this API`);
+  });
+  app.addHook('onRequest', authenticate(services));
+  void app.register(swagger, openApi());
+  void app.register((scope, _options, done) => {
+    registerRoutes(scope, services);
+    done();
+  });
+  return app;
+}
+
+/** Where the router finds what has a destination in its path. Only POST comes here; GET /v2/schedules is another route. */
+const INTERNAL_PATHS = { publish: 'publish', schedule: 'schedules', enqueue: 'enqueue' } as const;
+
+function registerRoutes(app: FastifyInstance, services: ApiServices): void {
+  registerPublish(app, services);
+  registerBatch(app, services);
+  registerSchedules(app, services);
+  registerCron(app, services);
+  registerKeys(app, services);
+  registerNotImplemented(app);
+  registerAdmin(app, services);
+  registerHealth(app, services);
+  registerOpenApi(app);
+  // Reads: registerMessages(app, services), registerDlq, registerEvents, registerRuns go here.
+}
+
+function targetOf(targets: WeakMap<IncomingMessage, RawTarget>): (this: FastifyRequest) => RawTarget {
+  return function (this: FastifyRequest) {
+    return targets.get(this.raw) ?? readTarget(this.method, this.originalUrl);
+  };
+}
+
+/** Everything below /v2 is a tenant's, everything below /admin the administrator's; the rest is open. */
+function areaOf(path: string): Area | null {
+  if (/^\/v2(?:[/?]|$)/i.test(path)) return 'tenant';
+  return /^\/admin(?:[/?]|$)/i.test(path) ? 'admin' : null;
+}
+
+function authenticate(services: ApiServices): (request: FastifyRequest) => Promise<void> {
+  const { database, clock, config } = services;
+  const authenticator = new Authenticator(database, clock, config.CARILLON_TOKEN_CACHE_MS);
+  return async (request) => {
+    const area = areaOf(request.url);
+    if (area === null) return;
+    // A token in the query can only be meant for us; Authorization may then be for the destination.
+    const queryToken = request.target.token;
+    const token = queryToken ?? bearerToken(request.headers.authorization);
+    request.authorizationIsOurs = queryToken === null;
+    const found = token === null ? null : authenticator.find(token);
+    const holder = admit(found instanceof Promise ? await found : found, token, area);
+    request.tenantId = holder.tenantId ?? 0;
+  };
+}

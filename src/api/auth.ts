@@ -1,0 +1,85 @@
+// Who is calling: bearer tokens looked up by their hash, remembered for a moment in a cache of bounded size.
+
+import type { Clock } from '../domain/clock.js';
+import { CarillonError } from '../domain/errors.js';
+import type { Queryable } from '../table/database.js';
+import { findToken, tokenHash, type TokenHolder } from '../table/tenants.js';
+
+/** Most tokens a node remembers, known ones and unknown ones apart: a flood of wrong tokens must not push out right ones. */
+export const TOKEN_CACHE_ENTRIES = { known: 10_000, unknown: 1_000 } as const;
+const TOKEN_MAX_BYTES = 4_096;
+
+interface Remembered {
+  readonly holder: TokenHolder | null;
+  readonly untilMs: number;
+}
+
+export class Authenticator {
+  readonly #known = new Map<string, Remembered>();
+  readonly #unknown = new Map<string, Remembered>();
+  /** Look-ups under way: a burst with one token asks the table once. */
+  readonly #pending = new Map<string, Promise<TokenHolder | null>>();
+
+  constructor(
+    private readonly table: Queryable,
+    private readonly clock: Clock,
+    private readonly cacheMs: number,
+  ) {}
+
+  /** The holder of a token, or null. What is remembered is given at once, without a promise. */
+  find(token: string): TokenHolder | null | Promise<TokenHolder | null> {
+    if (token === '' || token.length > TOKEN_MAX_BYTES) return null;
+    // Tokens are compared by their hashes only, so how long a look-up takes tells nothing about a token's text.
+    const hash = tokenHash(token);
+    const key = hash.toString('base64');
+    const remembered = this.#known.get(key) ?? this.#unknown.get(key);
+    if (remembered !== undefined && remembered.untilMs > this.clock.nowMs()) return remembered.holder;
+    const pending = this.#pending.get(key);
+    if (pending !== undefined) return pending;
+    const lookup = this.#lookUp(hash, key).finally(() => this.#pending.delete(key));
+    this.#pending.set(key, lookup);
+    return lookup;
+  }
+
+  async #lookUp(hash: Buffer, key: string): Promise<TokenHolder | null> {
+    const holder = await findToken(this.table, hash);
+    this.#known.delete(key);
+    this.#unknown.delete(key);
+    if (this.cacheMs > 0) {
+      const [cache, limit] =
+        holder === null
+          ? ([this.#unknown, TOKEN_CACHE_ENTRIES.unknown] as const)
+          : ([this.#known, TOKEN_CACHE_ENTRIES.known] as const);
+      if (cache.size >= limit) dropOldest(cache);
+      cache.set(key, { holder, untilMs: this.clock.nowMs() + this.cacheMs });
+    }
+    return holder;
+  }
+}
+
+function dropOldest(cache: Map<string, unknown>): void {
+  const oldest = cache.keys().next();
+  if (oldest.done !== true) cache.delete(oldest.value);
+}
+
+/** The token of an Authorization header, or null when it is no bearer token. */
+export function bearerToken(authorization: string | undefined): string | null {
+  return /^bearer +([^\s]+) *$/i.exec(authorization ?? '')?.[1] ?? null;
+}
+
+export type Area = 'tenant' | 'admin';
+
+/** Lets in who may knock at this part of the API. Throws UNAUTHORIZED for nobody we know, FORBIDDEN for the wrong role. */
+export function admit(holder: TokenHolder | null, token: string | null, area: Area): TokenHolder {
+  if (token === null) {
+    throw new CarillonError('UNAUTHORIZED', 'no token: expected the header "Authorization: Bearer <token>"');
+  }
+  if (holder === null) throw new CarillonError('UNAUTHORIZED', 'invalid token: nobody we know has it');
+  if (holder.role === area) return holder;
+  throw new CarillonError(
+    'FORBIDDEN',
+    area === 'admin'
+      ? "this is a tenant's token: /admin takes an administrator's token only"
+      : "this is an administrator's token: /v2 takes a tenant's token only",
+  );
+}

@@ -1,0 +1,92 @@
+// Turns a dead letter into the message that repeats it, with the settings that a request wants to be otherwise.
+
+import { ID_CHANCE_BYTES, messageId } from '../domain/ids.js';
+import type { HeaderMap, Message } from '../domain/message.js';
+import { CarillonError } from '../domain/errors.js';
+import { shardOfMessage } from '../domain/shard.js';
+import type { DeadLetter } from '../table/dead-letters.js';
+import { valueOf } from './delivery-headers.js';
+import { readSubmission, type MessageSettings } from './message-headers.js';
+import type { RequestSettings } from './request-settings.js';
+
+/** The same work once more, due now: a new message of the same request, policy and key, that says what it repeats. */
+export function repeatOf(letter: DeadLetter, tenantId: number, { config, clock, chance }: MessageSettings): Message {
+  const nowMs = Math.floor(clock.nowMs());
+  const id = messageId(nowMs, chance(ID_CHANCE_BYTES));
+  const { options } = letter;
+  return {
+    id,
+    tenantId,
+    shard: shardOfMessage(id, config.CARILLON_SHARDS),
+    kind: 'dlq-retry',
+    scheduleId: letter.scheduleId,
+    occurrenceAtMs: null,
+    idempotencyKey: letter.idempotencyKey,
+    sourceId: letter.id,
+    overlap: null,
+    dueAtMs: nowMs,
+    createdAtMs: nowMs,
+    destination: letter.destination,
+    method: letter.method,
+    headers: letter.headers,
+    body: letter.body,
+    maxRetries: letter.maxRetries,
+    retryDelay: options.retryDelay ?? null,
+    timeoutMs: letter.timeoutMs,
+    callback: options.callback ?? null,
+    failureCallback: options.failureCallback ?? null,
+    labels: letter.labels,
+    redact: options.redact ?? null,
+    callerIp: options.callerIp ?? null,
+  };
+}
+
+/** The settings that name work. A retry is the work of its dead letter, whatever it is sent with. */
+const NOT_FOR_RETRIES = [
+  'Carillon-Idempotency-Key',
+  'Upstash-Deduplication-Id',
+  'Upstash-Content-Based-Deduplication',
+] as const;
+
+/** Like `repeatOf`, with what the request's headers set in place of what is stored. Throws what reading a message throws. */
+export function repeatWith(
+  letter: DeadLetter,
+  tenantId: number,
+  settings: RequestSettings,
+  context: MessageSettings,
+): Message {
+  for (const name of NOT_FOR_RETRIES) {
+    if (valueOf(settings, name) === null) continue;
+    throw new CarillonError(
+      'INVALID_REQUEST',
+      `${name} cannot be set on a retry: it repeats the work of its dead letter`,
+    );
+  }
+  const repeat = repeatOf(letter, tenantId, context);
+  const { destination, body } = letter;
+  const source = { tenantId, destination, settings, body, callerIp: repeat.callerIp };
+  const { message: wanted } = readSubmission(source, context);
+  const isSet = (name: string): boolean => valueOf(settings, name) !== null;
+  return {
+    ...repeat,
+    // The due time may be later (Upstash-Delay, Upstash-Not-Before), and it is in the id.
+    id: wanted.id,
+    shard: wanted.shard,
+    dueAtMs: wanted.dueAtMs,
+    method: isSet('Upstash-Method') ? wanted.method : repeat.method,
+    headers: mergedHeaders(repeat.headers, settings.forwarded),
+    maxRetries: isSet('Upstash-Retries') ? wanted.maxRetries : repeat.maxRetries,
+    retryDelay: isSet('Upstash-Retry-Delay') ? wanted.retryDelay : repeat.retryDelay,
+    timeoutMs: isSet('Upstash-Timeout') ? wanted.timeoutMs : repeat.timeoutMs,
+    callback: isSet('Upstash-Callback') ? wanted.callback : repeat.callback,
+    failureCallback: isSet('Upstash-Failure-Callback') ? wanted.failureCallback : repeat.failureCallback,
+    labels: isSet('Upstash-Label') ? wanted.labels : repeat.labels,
+    redact: isSet('Upstash-Redact-Fields') ? wanted.redact : repeat.redact,
+  };
+}
+
+/** Forwarded headers replace stored ones. The content is the stored one, so its type stays as well. */
+function mergedHeaders(stored: HeaderMap, forwarded: HeaderMap): HeaderMap {
+  const others = Object.entries(forwarded).filter(([name]) => name !== 'Content-Type');
+  return others.length === 0 ? stored : { ...stored, ...Object.fromEntries(others) };
+}

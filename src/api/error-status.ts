@@ -1,0 +1,23 @@
+// The one map from error codes to HTTP statuses.
+
+import type { ErrorCode } from '../domain/errors.js';
+
+/** A code without a status does not compile. */
+export const ERROR_STATUS = {
+  INVALID_REQUEST: 400,
+  INVALID_DESTINATION: 400,
+  INVALID_CRON: 400,
+  LIMIT_EXCEEDED: 400,
+  PAYLOAD_TOO_LARGE: 413,
+  UNAUTHORIZED: 401,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  CONFLICT: 409,
+  NOT_IMPLEMENTED: 501,
+  TABLE_UNAVAILABLE: 503,
+  QUEUE_UNAVAILABLE: 503,
+  SHUTTING_DOWN: 503,
+} as const satisfies Record<ErrorCode, number>;
+
+/** How long a client should wait before it repeats a request that was answered with 503. */
+export const RETRY_AFTER_SECONDS = 1;

@@ -1,0 +1,135 @@
+// What the API shows of stored messages: the objects of the wire contract, redacted, with absent fields left out and never null.
+
+import { isUtf8 } from 'node:buffer';
+import { deadLetterId } from '../domain/dead-letter.js';
+import { toWireMessageId } from '../domain/ids.js';
+import type { CallbackSpec, HeaderMap } from '../domain/message.js';
+import { NO_REDACTION, parseRedaction, redactBody, redactHeaders, type Redaction } from '../domain/redaction.js';
+import type { DeadLetter } from '../table/dead-letters.js';
+import type { EventDetail } from '../table/events.js';
+import type { MessageRecord } from '../table/message-reads.js';
+import { decodeHeaderText } from './header-text.js';
+
+/** What an object on the wire is made of before absent fields are left out. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** The fields that are neither null nor undefined. */
+export function present(fields: Fields): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
+}
+
+/** A Message of the wire contract. */
+export function messageView(message: MessageRecord): Record<string, unknown> {
+  return present({
+    messageId: toWireMessageId(message.id),
+    url: message.destination,
+    method: message.method,
+    header: headersView(message),
+    ...bodyView('body', message),
+    maxRetries: message.maxRetries,
+    ...retryDelayView(message),
+    notBefore: message.dueAtMs,
+    createdAt: message.createdAtMs,
+    timeout: message.timeoutMs,
+    ...callbackView('callback', 'callbackHeader', message.options.callback),
+    ...callbackView('failureCallback', 'failureCallbackHeader', message.options.failureCallback),
+    scheduleId: message.scheduleId,
+    callerIP: message.options.callerIp,
+    ...labelsView(message.labels),
+  });
+}
+
+/** A DLQ message of the wire contract. */
+export function deadLetterView(letter: DeadLetter): Record<string, unknown> {
+  return present({
+    ...messageView(letter),
+    dlqId: deadLetterId(letter.diedAtMs, letter.id),
+    ...answerView(letter.lastStatus ?? 0, letter.lastHeaders),
+    ...bytesView('responseBody', letter.lastBody),
+    responseError: letter.lastError,
+  });
+}
+
+/** An Event of the wire contract. Its bodies are base64, unlike those of messages. */
+export function eventView(event: EventDetail): Record<string, unknown> {
+  const { message, outcome } = event;
+  return present({
+    time: event.atMs,
+    state: event.state,
+    messageId: toWireMessageId(event.messageId),
+    url: message.destination,
+    method: message.method,
+    header: headersView(message),
+    body: eventBody(message),
+    error: event.state === 'DELIVERED' ? null : outcome?.error,
+    nextDeliveryTime: event.state === 'RETRY' || event.state === 'ERROR' ? outcome?.nextAttemptAtMs : null,
+    scheduleId: message.scheduleId,
+    timeout: message.timeoutMs,
+    ...callbackView('callback', 'callbackHeaders', message.options.callback),
+    ...callbackView('failureCallback', 'failureCallbackHeaders', message.options.failureCallback),
+    maxRetries: message.maxRetries,
+    ...retryDelayView(message),
+    callerIP: message.options.callerIp,
+    ...labelsView(message.labels),
+    ...(outcome === null || event.state === 'RETRY' ? {} : eventAnswer(outcome)),
+  });
+}
+
+function eventAnswer(outcome: NonNullable<EventDetail['outcome']>): Fields {
+  const body = outcome.body === null || outcome.body.length === 0 ? null : outcome.body.toString('base64');
+  return { ...answerView(outcome.status ?? 0, outcome.headers), responseBody: body };
+}
+
+function eventBody(message: MessageRecord): string | null {
+  if (message.body === null || message.body.length === 0) return null;
+  const hidden = redactBody(redactionOf(message), message.body);
+  return hidden === null ? message.body.toString('base64') : Buffer.from(hidden).toString('base64');
+}
+
+/** Clients read one spelling or the other; so both are there. */
+function answerView(status: number, headers: HeaderMap | null): Fields {
+  const shown = headers === null ? null : headerText(headers);
+  return { responseStatus: status, responseHeader: shown, responseHeaders: shown };
+}
+
+function retryDelayView(message: MessageRecord): Fields {
+  const { retryDelay } = message.options;
+  return { retryDelayExpression: retryDelay, retryDelayExpr: retryDelay };
+}
+
+function labelsView(labels: readonly string[]): Fields {
+  return labels.length === 0 ? {} : { label: labels[0], labels };
+}
+
+function callbackView(name: string, headersName: string, callback: CallbackSpec | undefined): Fields {
+  if (callback === undefined) return {};
+  const hasHeaders = Object.keys(callback.headers).length > 0;
+  return { [name]: callback.url, [headersName]: hasHeaders ? headerText(callback.headers) : null };
+}
+
+/** The forwarded headers as readers may see them. */
+export function headersView(message: Pick<MessageRecord, 'headers' | 'options'>): HeaderMap {
+  return headerText(redactHeaders(redactionOf(message), message.headers));
+}
+
+/** `<name>` where the bytes are text, otherwise `<name>Base64`; nothing where there are none. */
+export function bodyView(name: string, message: Pick<MessageRecord, 'body' | 'options'>): Fields {
+  if (message.body === null || message.body.length === 0) return {};
+  const hidden = redactBody(redactionOf(message), message.body);
+  return hidden === null ? bytesView(name, message.body) : { [name]: hidden };
+}
+
+export function bytesView(name: string, bytes: Buffer | null): Fields {
+  if (bytes === null || bytes.length === 0) return {};
+  return isUtf8(bytes) ? { [name]: bytes.toString('utf8') } : { [`${name}Base64`]: bytes.toString('base64') };
+}
+
+/** Header values are stored as bytes, one character for each; on the wire they are text. */
+export function headerText(headers: HeaderMap): HeaderMap {
+  return Object.fromEntries(Object.entries(headers).map(([name, values]) => [name, values.map(decodeHeaderText)]));
+}
+
+function redactionOf(message: Pick<MessageRecord, 'options'>): Redaction {
+  const { redact } = message.options;
+  return redact === undefined ? NO_REDACTION : parseRedaction(redact);
+}

@@ -1,0 +1,80 @@
+// How the OpenAPI document is made from the routes' schemas.
+
+import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
+import { Type, type TObject, type TSchema } from '@sinclair/typebox';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The path to show in the document where the router sees another one, and what its parameters mean. */
+    readonly documentedPath?: { readonly url: string; readonly params: TObject };
+  }
+}
+
+export function openApi(): FastifyDynamicSwaggerOptions {
+  return {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Carillon',
+        version: '2',
+        description:
+          'Sends messages to HTTP endpoints, now, later or by a calendar: signed, retried, recorded once. ' +
+          'Settings of a message travel in Upstash-… and Carillon-… headers, or in lower case as query keys. ' +
+          'Faults are answered with {"error": text}.',
+      },
+      tags: [
+        { name: 'messages', description: 'One piece of work with one due time' },
+        { name: 'schedules', description: 'Recurring work' },
+        { name: 'calendars', description: 'What a cron expression means' },
+        { name: 'keys', description: 'Signing keys of the deliveries' },
+        { name: 'tenants', description: 'For administrators: whose work it is, and their tokens' },
+        { name: 'node', description: 'State of the node that answers' },
+      ],
+      components: {
+        securitySchemes: {
+          token: { type: 'http', scheme: 'bearer', description: "A tenant's token; ?qstash_token= serves as well" },
+          adminToken: { type: 'http', scheme: 'bearer', description: "The administrator's token" },
+        },
+      },
+    },
+    transform: ({ schema, url, route }) => {
+      const documented = route.config?.documentedPath;
+      // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- routes without a schema have none
+      if (documented === undefined) return { schema: schema ?? {}, url };
+      return { schema: { ...schema, params: documented.params }, url: documented.url };
+    },
+  };
+}
+
+export const TENANT_SECURITY = [{ token: [] }];
+export const ADMIN_SECURITY = [{ adminToken: [] }];
+
+const FaultBody = Type.Object({ error: Type.String({ description: 'What was wrong, what was expected, where' }) });
+
+const FAULTS = {
+  400: 'The request is wrong: the text says what and where, also when a limit is exceeded',
+  401: 'No token, or one that nobody has',
+  403: 'A token of the wrong role',
+  404: 'Nothing of that name',
+  409: 'It exists already',
+  413: 'The body is too large',
+  501: 'Queues, URL groups and flow control are not implemented yet',
+  503: 'The table is away; try again after Retry-After seconds. Nothing was accepted',
+} as const;
+
+/** The `response` part of a route's schema: what success gives, and which faults there are. (Typed widely: nothing infers from it.) */
+export function responses(
+  success: Readonly<Record<number, TSchema>>,
+  ...faults: (keyof typeof FAULTS)[]
+): Readonly<Record<number, object>> {
+  const described = faults.map((status) => [status, { ...FaultBody, description: FAULTS[status] }] as const);
+  return { ...success, ...(Object.fromEntries(described) as Record<number, TSchema>) };
+}
+
+export const DESTINATION_PATH = Type.Object({
+  destination: Type.String({
+    description:
+      'Absolute http or https URL, as it is or percent-encoded as a whole, with its own query. ' +
+      'Taken from the raw request target: nothing in it is normalised.',
+  }),
+});

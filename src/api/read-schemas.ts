@@ -1,0 +1,176 @@
+// Schemas of what the reading and bulk routes take and give, for the OpenAPI document.
+
+import { Type, type TProperties } from '@sinclair/typebox';
+
+const several = (description: string) => Type.Array(Type.String({ minLength: 1 }), { description });
+const time = (description: string) => Type.String({ description });
+
+const MESSAGE_FILTER_PARAMETERS = {
+  url: several('Whole destinations. Repeatable; any of them.'),
+  host: several('Hosts of destinations, with or without the port. Repeatable or separated by commas.'),
+  path: several('Paths of destinations, as in the URL, without the query. Repeatable.'),
+  label: several('Labels. Repeatable or separated by commas.'),
+  scheduleId: several('Schedules. Repeatable or separated by commas.'),
+  callerIp: several('Addresses that messages came from. Repeatable or separated by commas.'),
+  callerIP: several('Another spelling of callerIp.'),
+  queueName: several('Queues are not implemented yet: answered with 501.'),
+  topicName: several('URL groups are not implemented yet: answered with 501.'),
+  flowControlKey: several('Flow control is not implemented yet: answered with 501.'),
+};
+
+const dates = (what: string) => ({
+  fromDate: time(`Earliest ${what}, inclusive: Unix milliseconds or ISO 8601.`),
+  toDate: time(`Latest ${what}, inclusive: Unix milliseconds or ISO 8601.`),
+});
+
+const cursor = Type.String({ description: 'The cursor of the page before; absent in the answer of the last page.' });
+const count = (description: string, max: number, defaultCount?: number) =>
+  Type.Integer({
+    minimum: 1,
+    maximum: max,
+    description,
+    ...(defaultCount === undefined ? {} : { default: defaultCount }),
+  });
+
+/** Every parameter is optional, and one that is not listed is refused. */
+const query = <Properties extends TProperties>(properties: Properties) =>
+  Type.Partial(Type.Object(properties), { additionalProperties: false });
+
+export const cancelParameters = query({
+  messageIds: several('Messages to cancel. Repeatable, or a list in a JSON body.'),
+  ...MESSAGE_FILTER_PARAMETERS,
+  ...dates('creation'),
+  count: count('Most messages to cancel; all that match when absent.', 500),
+});
+
+const DLQ_PARAMETERS = {
+  dlqIds: several('Dead letters. Repeatable or separated by commas, or a list in a JSON body.'),
+  messageId: several('Messages. Repeatable or separated by commas.'),
+  responseStatus: several('Status of the last answer, 0 for none. Repeatable or separated by commas.'),
+  ...MESSAGE_FILTER_PARAMETERS,
+  ...dates('time of death'),
+  cursor,
+};
+
+export const dlqListParameters = query({
+  ...DLQ_PARAMETERS,
+  count: count('Most messages on a page; a larger number counts as 100.', 100, 100),
+});
+export const dlqBulkParameters = query({
+  ...DLQ_PARAMETERS,
+  count: count('Most messages to handle in this call.', 500, 100),
+});
+
+export const eventParameters = query({
+  messageIds: several('Messages. Repeatable or separated by commas; at most 100.'),
+  messageId: several('Another spelling of messageIds.'),
+  state: several(
+    'CREATED, ACTIVE, ERROR, RETRY, DELIVERED, FAILED, CANCELED, or IN_PROGRESS (ACTIVE, RETRY or ERROR).',
+  ),
+  ...MESSAGE_FILTER_PARAMETERS,
+  ...dates('event'),
+  order: Type.Union([Type.Literal('latestFirst'), Type.Literal('earliestFirst')], { default: 'latestFirst' }),
+  cursor,
+  count: count('Most events on a page; a larger number counts as 1000.', 1000, 100),
+});
+
+const RUN_PARAMETERS = {
+  schedule: several('Schedules. Repeatable or separated by commas.'),
+  key: several('Idempotency keys. Repeatable. A retry from the dead letters comes with what it was retried from.'),
+  label: several('Labels. Repeatable or separated by commas.'),
+  state: several('pending, delivered, failed, canceled, skipped. Repeatable or separated by commas.'),
+  from: time('Earliest due time, inclusive: ISO 8601, a date (from its start, UTC), or Unix milliseconds.'),
+  to: time('Latest due time, inclusive: ISO 8601, a date (to its end, UTC), or Unix milliseconds.'),
+  occurrence: time('One nominal time of the schedule, exactly, whenever it was due. Takes one schedule.'),
+};
+
+export const runListParameters = query({
+  ...RUN_PARAMETERS,
+  count: count('Most runs on a page; a larger number counts as 1000.', 1000, 100),
+  cursor,
+});
+export const runCountParameters = query(RUN_PARAMETERS);
+
+export const idParameter = (name: string, description: string) => Type.Object({ [name]: Type.String({ description }) });
+
+export const messageObject = Type.Object(
+  {
+    messageId: Type.String(),
+    url: Type.String(),
+    method: Type.String(),
+    header: Type.Record(Type.String(), Type.Array(Type.String())),
+    body: Type.Optional(Type.String()),
+    bodyBase64: Type.Optional(Type.String({ description: 'In place of body when it is not UTF-8.' })),
+    maxRetries: Type.Integer(),
+    notBefore: Type.Integer({ description: 'Due time, Unix milliseconds.' }),
+    createdAt: Type.Integer({ description: 'Unix milliseconds.' }),
+  },
+  { additionalProperties: true, description: 'A message; optional fields are left out, never null.' },
+);
+
+export const deadLetterObject = Type.Intersect([
+  messageObject,
+  Type.Object({
+    dlqId: Type.String(),
+    responseStatus: Type.Integer({ description: '0 when there was no answer.' }),
+    responseBody: Type.Optional(Type.String()),
+    responseBodyBase64: Type.Optional(Type.String()),
+  }),
+]);
+
+export const eventObject = Type.Object(
+  {
+    time: Type.Integer({ description: 'Unix milliseconds.' }),
+    state: Type.String(),
+    messageId: Type.String(),
+    url: Type.String(),
+  },
+  { additionalProperties: true },
+);
+
+const answerObject = Type.Object({
+  headers: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String()))),
+  body: Type.Optional(Type.String({ description: 'The first bytes of the answer.' })),
+  bodyBase64: Type.Optional(Type.String()),
+});
+
+export const runObject = Type.Object(
+  {
+    messageId: Type.String(),
+    kind: Type.String({ description: 'message, occurrence, manual, callback, failure-callback or dlq-retry.' }),
+    state: Type.String({ description: 'pending, delivered, failed, canceled or skipped.' }),
+    reason: Type.Optional(Type.String({ description: 'Why it was skipped or canceled.' })),
+    scheduleId: Type.Optional(Type.String()),
+    occurrence: Type.Optional(Type.String({ description: 'Nominal time, ISO 8601 UTC, as all times here.' })),
+    coversUntil: Type.Optional(
+      Type.String({ description: 'A skipped run stands for all occurrences up to this one.' }),
+    ),
+    key: Type.Optional(Type.String({ description: 'Idempotency key.' })),
+    labels: Type.Optional(Type.Array(Type.String())),
+    dueAt: Type.String(),
+    createdAt: Type.String(),
+    startedAt: Type.Optional(Type.String({ description: 'When the first attempt began.' })),
+    endedAt: Type.Optional(Type.String({ description: 'When the final state was reached.' })),
+    latenessMs: Type.Optional(Type.Integer({ description: 'startedAt minus dueAt.' })),
+    nextAttemptAt: Type.Optional(Type.String({ description: 'While pending.' })),
+    attempts: Type.Integer(),
+    maxRetries: Type.Integer(),
+    status: Type.Optional(Type.Integer({ description: 'HTTP status of the last answer.' })),
+    error: Type.Optional(Type.String({ description: 'Of the last attempt, when it failed.' })),
+    response: Type.Optional(answerObject),
+    destination: Type.String(),
+    method: Type.String(),
+    node: Type.Optional(Type.String({ description: 'The node that made the last attempt.' })),
+    dlqId: Type.Optional(Type.String({ description: 'While it is listed as a dead letter.' })),
+    sourceMessageId: Type.Optional(Type.String({ description: 'What a callback reports on, or a retry repeats.' })),
+  },
+  { additionalProperties: false },
+);
+
+export const runCounts = Type.Object({
+  pending: Type.Integer(),
+  delivered: Type.Integer(),
+  failed: Type.Integer(),
+  canceled: Type.Integer(),
+  skipped: Type.Integer(),
+});

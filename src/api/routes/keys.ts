@@ -1,0 +1,34 @@
+// GET /v2/keys and POST /v2/keys/rotate: the keys by which receivers check signatures.
+
+import { Type } from '@sinclair/typebox';
+import type { FastifyInstance } from 'fastify';
+import { getSigningKeys, rotateSigningKeys } from '../../table/tenants.js';
+import { responses, TENANT_SECURITY } from '../openapi.js';
+import type { ApiServices } from '../services.js';
+
+const Keys = Type.Object(
+  { current: Type.String(), next: Type.String() },
+  { description: 'Deliveries are signed with current; receivers accept both' },
+);
+
+export function registerKeys(app: FastifyInstance, { database, chance }: ApiServices): void {
+  const schema = {
+    tags: ['keys'],
+    security: TENANT_SECURITY,
+    response: responses({ 200: Keys }, 401, 403, 503),
+  };
+  app.get('/v2/keys', { schema: { ...schema, summary: 'Get the signing keys' } }, (request) =>
+    getSigningKeys(database, request.tenantId),
+  );
+  app.post(
+    '/v2/keys/rotate',
+    {
+      schema: {
+        ...schema,
+        summary: 'Rotate the signing keys',
+        description: 'Current becomes what next was; next becomes new. Nodes follow within seconds.',
+      },
+    },
+    (request) => rotateSigningKeys(database, request.tenantId, chance),
+  );
+}

@@ -1,0 +1,148 @@
+// Messages that wait for their delivery: one by its id, and cancelling one or many.
+
+import { Type } from '@sinclair/typebox';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { CarillonError } from '../../domain/errors.js';
+import { fromWireMessageId, type MessageId } from '../../domain/ids.js';
+import type { MessageFilter } from '../../table/message-filter.js';
+import { findCancelable, getMessage, type CreatedBetween } from '../../table/message-reads.js';
+import {
+  DATE_FILTERS,
+  LATER_FILTER_NAMES,
+  MESSAGE_FILTERS,
+  readDates,
+  readMessageFilter,
+  readMessageIds,
+  readParameters,
+} from '../filters.js';
+import { messageView } from '../message-view.js';
+import { responses, TENANT_SECURITY } from '../openapi.js';
+import { cancelParameters, idParameter, messageObject } from '../read-schemas.js';
+import type { ApiServices } from '../services.js';
+
+const CANCEL_COUNT_MAX = 500;
+const CANCEL_PARAMETERS = ['messageIds', 'count', ...MESSAGE_FILTERS, ...DATE_FILTERS, ...LATER_FILTER_NAMES];
+
+const idParams = idParameter('messageId', 'Message id: msg_ and 32 hexadecimal digits.');
+const cancelled = Type.Object({ cancelled: Type.Integer({ description: 'How many were canceled by this call.' }) });
+
+const common = { tags: ['messages'], security: TENANT_SECURITY };
+
+interface ById {
+  Params: { messageId: string };
+}
+
+export function registerMessages(app: FastifyInstance, services: ApiServices): void {
+  app.get<ById>(
+    '/v2/messages/:messageId',
+    {
+      schema: { tags: ['messages'], summary: 'A pending message', params: idParams, response: { 200: messageObject } },
+    },
+    async (request) => {
+      const id = fromWireMessageId(request.params.messageId);
+      const message = id === null ? null : await getMessage(services.database, request.tenantId, id);
+      if (message?.state !== 'pending') throw noMessage(request.params.messageId);
+      return messageView(message);
+    },
+  );
+  app.delete<ById>(
+    '/v2/messages/:messageId',
+    {
+      schema: {
+        tags: ['messages'],
+        summary: 'Cancel a pending message',
+        params: idParams,
+        response: { 200: cancelled },
+      },
+    },
+    async (request) => {
+      const id = fromWireMessageId(request.params.messageId);
+      const canceled = id === null ? [] : await services.intake.cancel(request.tenantId, [id]);
+      if (canceled.length === 0) throw noMessage(request.params.messageId);
+      return { cancelled: canceled.length };
+    },
+  );
+  app.delete(
+    '/v2/messages',
+    {
+      schema: {
+        ...common,
+        summary: 'Cancel pending messages by ids or filters',
+        description:
+          'Ids and filters stand in the query or in a JSON object as the body. Without any, all are canceled.',
+        querystring: cancelParameters,
+        response: responses({ 200: cancelled }, 400, 401, 403, 501, 503),
+      },
+    },
+    async (request) => ({ cancelled: await cancelMany(services, request) }),
+  );
+  app.get('/v2/messages', { schema: { hide: true } }, () => {
+    throw new CarillonError(
+      'NOT_FOUND',
+      'there is no list of messages; GET /v2/runs?state=pending lists those that wait, GET /v2/runs the whole record',
+    );
+  });
+}
+
+function noMessage(text: string): CarillonError {
+  return new CarillonError(
+    'NOT_FOUND',
+    `message ${JSON.stringify(text.slice(0, 80))} is not pending: it is unknown, or it has ended (GET /v2/runs/{messageId} shows its record)`,
+  );
+}
+
+async function cancelMany(services: ApiServices, request: FastifyRequest): Promise<number> {
+  const parameters = readParameters(request, CANCEL_PARAMETERS, true);
+  const count = parameters.has('count') ? parameters.count(CANCEL_COUNT_MAX, CANCEL_COUNT_MAX, false) : Infinity;
+  const ids = readMessageIds(parameters.all('messageIds'));
+  const filter = readMessageFilter(parameters);
+  const created = readDates(parameters);
+  const { tenantId } = request;
+  if (ids !== null && Object.keys(filter).length === 0 && created.fromMs === null && created.toMs === null) {
+    return await cancelIds(services, tenantId, ids, count);
+  }
+  return await cancelMatching(
+    services,
+    tenantId,
+    ids === null ? filter : { ...filter, messageIds: ids },
+    created,
+    count,
+  );
+}
+
+async function cancelIds(
+  services: ApiServices,
+  tenantId: number,
+  ids: readonly MessageId[],
+  count: number,
+): Promise<number> {
+  const batch = services.config.CARILLON_SWEEP_BATCH;
+  let canceled = 0;
+  for (let index = 0; index < ids.length && canceled < count;) {
+    const size = Math.min(batch, count - canceled);
+    canceled += (await services.intake.cancel(tenantId, ids.slice(index, index + size))).length;
+    index += size;
+  }
+  return canceled;
+}
+
+/** Batch by batch: those that were canceled are found no more. */
+async function cancelMatching(
+  services: ApiServices,
+  tenantId: number,
+  filter: MessageFilter,
+  created: CreatedBetween,
+  count: number,
+): Promise<number> {
+  let canceled = 0;
+  while (canceled < count) {
+    const size = Math.min(services.config.CARILLON_SWEEP_BATCH, count - canceled);
+    const found = await findCancelable(services.database, tenantId, filter, created, size);
+    if (found.length === 0) break;
+    const done = await services.intake.cancel(tenantId, found);
+    canceled += done.length;
+    // Whatever was found but not canceled ended in between; were it found again and again, this would never end.
+    if (done.length === 0) break;
+  }
+  return canceled;
+}

@@ -1,0 +1,173 @@
+// The record: GET /v2/runs answers "did it run, and what did it do", GET /v2/runs/counts "which half of it completed".
+
+import { Type } from '@sinclair/typebox';
+import type { FastifyInstance } from 'fastify';
+import { CarillonError } from '../../domain/errors.js';
+import { fromWireMessageId, type MessageId } from '../../domain/ids.js';
+import { getMessage } from '../../table/message-reads.js';
+import type { MessageFilter } from '../../table/message-filter.js';
+import { attemptsOf, countRuns, getRuns, messagesOfKeys, messagesOfOccurrence, pageRuns } from '../../table/runs.js';
+import type { DueBetween } from '../../table/runs.js';
+import { readCursor, writeCursor } from '../cursor.js';
+import { defined, invalid, readDates, readParameters, readRunStates, type Parameters } from '../filters.js';
+import { responses, TENANT_SECURITY } from '../openapi.js';
+import { idParameter, runCountParameters, runCounts, runListParameters, runObject } from '../read-schemas.js';
+import { runDetailView, runView } from '../run-view.js';
+import type { ApiServices } from '../services.js';
+
+const DEFAULT_COUNT = 100;
+const COUNT_MAX = 1_000;
+/** How much of an answer a list shows; the single run shows all that was kept. */
+const LIST_ANSWER_BYTES = 4_096;
+const KEPT_ANSWER_BYTES = 2 ** 30;
+const ATTEMPTS_MAX = 1_000;
+/** Counting reads each row; more of them take too long to wait for. */
+const COUNTED_ROWS_MAX = 500_000;
+
+const RUN_FILTERS = ['schedule', 'key', 'label', 'state', 'from', 'to', 'occurrence'];
+
+const common = { tags: ['runs'], security: TENANT_SECURITY };
+const detail = Type.Intersect([
+  runObject,
+  Type.Object({
+    request: Type.Object({}, { additionalProperties: true, description: 'headers and body as sent, redacted' }),
+    timeoutMs: Type.Integer(),
+    failedAttempts: Type.Array(Type.Object({}, { additionalProperties: true })),
+  }),
+]);
+
+interface ById {
+  Params: { messageId: string };
+}
+
+export function registerRuns(app: FastifyInstance, services: ApiServices): void {
+  app.get(
+    '/v2/runs',
+    {
+      schema: {
+        ...common,
+        summary: 'The record: what ran, when, and what came of it',
+        description:
+          'One row for each occurrence, key or message, the latest due first. Without `to` it begins with what is still to come. ' +
+          'A page may have fewer runs than count and still have a cursor: the last page is the one without.',
+        querystring: runListParameters,
+        response: responses(
+          { 200: Type.Object({ runs: Type.Array(runObject), cursor: Type.Optional(Type.String()) }) },
+          ...([400, 401, 403, 503] as const),
+        ),
+      },
+    },
+    async (request) => {
+      const parameters = readParameters(request, [...RUN_FILTERS, 'count', 'cursor']);
+      const { filter, due } = await readFilter(services, request.tenantId, parameters);
+      const page = await pageRuns(services.database, services.clock, request.tenantId, {
+        filter,
+        due,
+        beforeId: readBeforeId(parameters),
+        limit: parameters.count(DEFAULT_COUNT, COUNT_MAX, true),
+        answerBytes: LIST_ANSWER_BYTES,
+      });
+      const cursor = page.nextBeforeId === null ? {} : { cursor: writeCursor('runs', [page.nextBeforeId]) };
+      return { runs: page.runs.map(runView), ...cursor };
+    },
+  );
+  app.get(
+    '/v2/runs/counts',
+    {
+      schema: {
+        ...common,
+        summary: 'How many runs are in each state',
+        description: `Takes the filters of GET /v2/runs. More than ${COUNTED_ROWS_MAX} runs are not counted: narrow the filter.`,
+        querystring: runCountParameters,
+        response: responses({ 200: runCounts }, 400, 401, 403, 503),
+      },
+    },
+    async (request) => {
+      const parameters = readParameters(request, RUN_FILTERS);
+      const { filter, due } = await readFilter(services, request.tenantId, parameters);
+      const counts = await countRuns(services.database, request.tenantId, filter, due, COUNTED_ROWS_MAX);
+      if (counts !== null) return counts;
+      throw new CarillonError(
+        'LIMIT_EXCEEDED',
+        `more than ${COUNTED_ROWS_MAX} runs match, which takes too long to count; narrow it with from and to, or a schedule`,
+      );
+    },
+  );
+  app.get<ById>(
+    '/v2/runs/:messageId',
+    {
+      schema: {
+        ...common,
+        summary: 'One run with what was sent and each attempt that failed',
+        params: idParameter('messageId', 'Message id: msg_ and 32 hexadecimal digits.'),
+        response: responses({ 200: detail }, 401, 403, 404, 503),
+      },
+    },
+    async (request) => {
+      const found = await readDetail(services, request.tenantId, request.params.messageId);
+      if (found !== null) return found;
+      const shown = JSON.stringify(request.params.messageId.slice(0, 80));
+      throw new CarillonError('NOT_FOUND', `there is no run ${shown}: it is unknown, or older than the record is kept`);
+    },
+  );
+}
+
+async function readDetail(
+  { database }: ApiServices,
+  tenantId: number,
+  text: string,
+): Promise<Record<string, unknown> | null> {
+  const id = fromWireMessageId(text);
+  if (id === null) return null;
+  const [[run], message, attempts] = await Promise.all([
+    getRuns(database, tenantId, [id], KEPT_ANSWER_BYTES),
+    getMessage(database, tenantId, id),
+    attemptsOf(database, tenantId, id, ATTEMPTS_MAX),
+  ]);
+  return run === undefined || message === null ? null : runDetailView(run, message, attempts);
+}
+
+interface RunFilter {
+  readonly filter: MessageFilter;
+  readonly due: DueBetween;
+}
+
+async function readFilter(services: ApiServices, tenantId: number, parameters: Parameters): Promise<RunFilter> {
+  const due = readDates(parameters, 'from', 'to');
+  const scheduleIds = parameters.list('schedule');
+  const keys = parameters.all('key');
+  const filter = defined({ scheduleIds, labels: parameters.list('label'), states: readRunStates(parameters) });
+  const ofOccurrence = await idsOfOccurrence(services, tenantId, parameters, scheduleIds);
+  if (keys === null) return { filter: withIds(filter, ofOccurrence), due };
+  const ofKeys = await messagesOfKeys(services.database, tenantId, keys);
+  // A key is forgotten some time after its message ended; the record itself remembers it, where one knows about where to look.
+  const isNarrow = scheduleIds !== null || due.fromMs !== null;
+  if (ofKeys.length === 0 && isNarrow)
+    return { filter: withIds({ ...filter, idempotencyKeys: keys }, ofOccurrence), due };
+  const both = ofOccurrence === null ? ofKeys : ofKeys.filter((id) => ofOccurrence.includes(id));
+  return { filter: withIds(filter, both), due };
+}
+
+async function idsOfOccurrence(
+  { database }: ApiServices,
+  tenantId: number,
+  parameters: Parameters,
+  scheduleIds: readonly string[] | null,
+): Promise<MessageId[] | null> {
+  const occurrenceAtMs = parameters.instant('occurrence', 'first');
+  if (occurrenceAtMs === null) return null;
+  const scheduleId = scheduleIds?.length === 1 ? scheduleIds[0] : undefined;
+  if (scheduleId === undefined)
+    throw invalid('occurrence needs the schedule whose nominal time it is: give one schedule');
+  return await messagesOfOccurrence(database, tenantId, scheduleId, occurrenceAtMs);
+}
+
+function withIds(filter: MessageFilter, messageIds: readonly MessageId[] | null): MessageFilter {
+  return messageIds === null ? filter : { ...filter, messageIds };
+}
+
+function readBeforeId(parameters: Parameters): MessageId | null {
+  const text = parameters.one('cursor');
+  if (text === null) return null;
+  return readCursor('runs', text, /^[0-9a-f]{32}$/)[0] ?? null;
+}

@@ -1,0 +1,210 @@
+// /v2/schedules: recurring work. Creating is an upsert; everything else goes by the schedule's id.
+
+import { Readable } from 'node:stream';
+import { Type, type Static } from '@sinclair/typebox';
+import type { FastifyInstance, RouteGenericInterface } from 'fastify';
+import { CarillonError } from '../../domain/errors.js';
+import { checkScheduleId, toWireMessageId } from '../../domain/ids.js';
+import type { Schedule } from '../../domain/schedule.js';
+import { getSchedule, latestRunStates, listSchedules } from '../../table/schedules-read.js';
+import { DESTINATION_PATH, responses, TENANT_SECURITY } from '../openapi.js';
+import { requestSource, type RequestSource } from '../request-source.js';
+import { readDefinition, readScheduleId } from '../schedule-headers.js';
+import { ScheduleView, scheduleView } from '../schedule-view.js';
+import type { ApiServices } from '../services.js';
+import { SCHEDULE_SETTINGS } from '../setting-schemas.js';
+
+/** How many of its latest runs a schedule is shown with. */
+const SHOWN_RUNS = 3;
+/** Bodies come with them, so a page of a list must stay small. */
+const LIST_PAGE = 100;
+
+export const SchedulePath = Type.Object({ id: Type.String({ description: "The schedule's id" }) });
+type Path = Static<typeof SchedulePath>;
+const Created = Type.Object({ scheduleId: Type.String() });
+const Switched = Type.Object({ scheduleId: Type.String(), isPaused: Type.Boolean() });
+
+/** Creates or replaces the schedule that a request describes. */
+export async function createSchedule(source: RequestSource, services: ApiServices): Promise<Static<typeof Created>> {
+  const definition = readDefinition(source, services.config);
+  const id = readScheduleId(source.settings, definition, services.chance);
+  const schedule = await services.intake.saveSchedule(source.tenantId, id, definition);
+  return { scheduleId: schedule.id };
+}
+
+export function registerSchedules(app: FastifyInstance, services: ApiServices): void {
+  registerCreate(app, services);
+  registerReads(app, services);
+  registerChanges(app, services);
+}
+
+/** The id in a path. Throws NOT_FOUND for what cannot be the id of any schedule. */
+export function pathScheduleId(text: string): string {
+  try {
+    return checkScheduleId(text);
+  } catch {
+    throw noSchedule(text);
+  }
+}
+
+/** Throws NOT_FOUND. */
+export async function requireSchedule(services: ApiServices, tenantId: number, text: string): Promise<Schedule> {
+  const schedule = await getSchedule(services.database, tenantId, pathScheduleId(text));
+  if (schedule === null) throw noSchedule(text);
+  return schedule;
+}
+
+function noSchedule(text: string): CarillonError {
+  return new CarillonError('NOT_FOUND', `there is no schedule ${JSON.stringify(text.slice(0, 80))}`);
+}
+
+function registerCreate(app: FastifyInstance, services: ApiServices): void {
+  app.post<RouteGenericInterface>(
+    '/v2/schedules',
+    {
+      schema: {
+        tags: ['schedules'],
+        summary: 'Create or replace a schedule',
+        description:
+          'What is not given again is gone. A schedule that is equal to the one that exists changes nothing.',
+        security: TENANT_SECURITY,
+        consumes: ['*/*'],
+        headers: SCHEDULE_SETTINGS,
+        body: Type.Any({ description: 'Bytes, sent with every occurrence; at most CARILLON_BODY_MAX_BYTES' }),
+        response: responses({ 200: Created }, 400, 401, 403, 413, 501, 503),
+      },
+      config: { documentedPath: { url: '/v2/schedules/{destination}', params: DESTINATION_PATH } },
+    },
+    async (request) => createSchedule(requestSource(request, services.config), services),
+  );
+}
+
+function registerReads(app: FastifyInstance, services: ApiServices): void {
+  const common = { tags: ['schedules'], security: TENANT_SECURITY };
+  app.get(
+    '/v2/schedules',
+    {
+      schema: {
+        ...common,
+        summary: 'List the schedules',
+        description: 'All of them, in the order of their ids.',
+        response: responses({ 200: Type.Array(ScheduleView) }, 401, 403, 503),
+      },
+    },
+    async (request, reply) => {
+      const first = await viewPage(services, request.tenantId, '');
+      if (first.length < LIST_PAGE) return first;
+      // However many there are, no more than a page of them is in memory.
+      return reply
+        .type('application/json; charset=utf-8')
+        .send(Readable.from(listAsJson(services, request.tenantId, first)));
+    },
+  );
+  app.get<{ Params: Path }>(
+    '/v2/schedules/:id',
+    {
+      schema: {
+        ...common,
+        summary: 'Get a schedule',
+        params: SchedulePath,
+        response: responses({ 200: ScheduleView }, 401, 403, 404, 503),
+      },
+    },
+    async (request) => {
+      const schedule = await requireSchedule(services, request.tenantId, request.params.id);
+      const runs = await latestRunStates(services.database, request.tenantId, [schedule], SHOWN_RUNS);
+      return scheduleView(schedule, runs.get(schedule.id));
+    },
+  );
+}
+
+async function viewPage(
+  services: ApiServices,
+  tenantId: number,
+  afterId: string,
+): Promise<Static<typeof ScheduleView>[]> {
+  const schedules = await listSchedules(services.database, tenantId, afterId, LIST_PAGE);
+  const runs = await latestRunStates(services.database, tenantId, schedules, SHOWN_RUNS);
+  return schedules.map((schedule) => scheduleView(schedule, runs.get(schedule.id)));
+}
+
+async function* listAsJson(
+  services: ApiServices,
+  tenantId: number,
+  first: Static<typeof ScheduleView>[],
+): AsyncGenerator<string> {
+  let separator = '[';
+  for (let page = first; page.length > 0;) {
+    for (const view of page) {
+      yield separator + JSON.stringify(view);
+      separator = ',';
+    }
+    const last = page.at(-1);
+    page = last === undefined || page.length < LIST_PAGE ? [] : await viewPage(services, tenantId, last.scheduleId);
+  }
+  yield ']';
+}
+
+function registerChanges(app: FastifyInstance, services: ApiServices): void {
+  const { intake } = services;
+  const common = { tags: ['schedules'], security: TENANT_SECURITY, params: SchedulePath };
+  const faults = [401, 403, 404, 503] as const;
+
+  app.delete<{ Params: Path }>(
+    '/v2/schedules/:id',
+    {
+      schema: {
+        ...common,
+        summary: 'Delete a schedule',
+        description: 'Messages that it has produced stay.',
+        response: responses({ 200: Created }, ...faults),
+      },
+    },
+    async (request) => {
+      const id = pathScheduleId(request.params.id);
+      if (!(await intake.deleteSchedule(request.tenantId, id))) throw noSchedule(id);
+      return { scheduleId: id };
+    },
+  );
+  for (const action of ['pause', 'resume'] as const) {
+    // The clients send PATCH, the public documentation says POST.
+    for (const method of ['PATCH', 'POST'] as const) {
+      app.route<{ Params: Path }>({
+        method,
+        url: `/v2/schedules/:id/${action}`,
+        schema: {
+          ...common,
+          summary: action === 'pause' ? 'Pause a schedule' : 'Resume a schedule',
+          description:
+            action === 'pause'
+              ? 'Occurrences that fall into the pause do not happen. Pausing twice is pausing once.'
+              : 'It goes on with the next occurrence from now; nothing is caught up.',
+          response: responses({ 200: Switched }, ...faults),
+        },
+        handler: async (request) => {
+          const id = pathScheduleId(request.params.id);
+          const schedule = await (action === 'pause'
+            ? intake.pauseSchedule(request.tenantId, id)
+            : intake.resumeSchedule(request.tenantId, id));
+          return { scheduleId: schedule.id, isPaused: schedule.state === 'paused' };
+        },
+      });
+    }
+  }
+  app.post<{ Params: Path }>(
+    '/v2/schedules/:id/trigger',
+    {
+      schema: {
+        ...common,
+        summary: 'Run a schedule now',
+        description:
+          "A run of its own kind: it takes no occurrence's place, and also works while the schedule is paused.",
+        response: responses({ 200: Type.Object({ messageId: Type.String(), scheduleId: Type.String() }) }, ...faults),
+      },
+    },
+    async (request) => {
+      const id = pathScheduleId(request.params.id);
+      return { messageId: toWireMessageId(await intake.triggerSchedule(request.tenantId, id)), scheduleId: id };
+    },
+  );
+}

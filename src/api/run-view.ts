@@ -1,0 +1,77 @@
+// What the API shows of the record: times in ISO 8601 UTC, absent fields left out and never null.
+
+import { deadLetterId } from '../domain/dead-letter.js';
+import { toWireMessageId } from '../domain/ids.js';
+import type { HeaderMap } from '../domain/message.js';
+import type { AttemptRecord } from '../table/events.js';
+import type { MessageRecord } from '../table/message-reads.js';
+import type { Run } from '../table/runs.js';
+import { bodyView, bytesView, headersView, headerText, present } from './message-view.js';
+
+/** One row of the record. */
+export function runView(run: Run): Record<string, unknown> {
+  return present({
+    messageId: toWireMessageId(run.id),
+    kind: run.kind,
+    state: run.state,
+    reason: run.reason,
+    scheduleId: run.scheduleId,
+    occurrence: iso(run.occurrenceAtMs),
+    coversUntil: iso(run.coversUntilMs),
+    key: run.idempotencyKey,
+    labels: run.labels.length === 0 ? null : run.labels,
+    dueAt: iso(run.dueAtMs),
+    createdAt: iso(run.createdAtMs),
+    startedAt: iso(run.startedAtMs),
+    endedAt: iso(run.endedAtMs),
+    latenessMs: run.startedAtMs === null ? null : run.startedAtMs - run.dueAtMs,
+    nextAttemptAt: run.state === 'pending' ? iso(run.nextAttemptAtMs) : null,
+    attempts: run.attempts,
+    maxRetries: run.maxRetries,
+    status: run.lastStatus,
+    error: run.lastError,
+    response: answerOf(run.lastHeaders, run.lastBody),
+    destination: run.destination,
+    method: run.method,
+    node: run.node,
+    dlqId: run.isDeadLetter && run.endedAtMs !== null ? deadLetterId(run.endedAtMs, run.id) : null,
+    sourceMessageId: run.sourceId === null ? null : toWireMessageId(run.sourceId),
+  });
+}
+
+/** One row of the record with all that is known: what was sent, and each attempt that failed. */
+export function runDetailView(
+  run: Run,
+  message: MessageRecord,
+  attempts: readonly AttemptRecord[],
+): Record<string, unknown> {
+  return {
+    ...runView(run),
+    request: present({ headers: headersView(message), ...bodyView('body', message) }),
+    timeoutMs: message.timeoutMs,
+    failedAttempts: attempts.map(attemptView),
+  };
+}
+
+function attemptView(attempt: AttemptRecord): Record<string, unknown> {
+  return present({
+    attempt: attempt.attempt,
+    startedAt: iso(attempt.startedAtMs),
+    endedAt: iso(attempt.endedAtMs),
+    status: attempt.status,
+    error: attempt.error,
+    response: answerOf(attempt.headers, attempt.body),
+    nextAttemptAt: iso(attempt.nextAttemptAtMs),
+    node: attempt.node,
+  });
+}
+
+/** The first bytes of the answer; nothing when there was none. */
+function answerOf(headers: HeaderMap | null, body: Buffer | null): Record<string, unknown> | null {
+  if (headers === null && body === null) return null;
+  return present({ headers: headers === null ? null : headerText(headers), ...bytesView('body', body) });
+}
+
+function iso(timeMs: number | null): string | null {
+  return timeMs === null ? null : new Date(timeMs).toISOString();
+}

@@ -1,0 +1,121 @@
+// Turns a request that carries Upstash-Cron into the schedule's id and definition.
+
+import type { Config } from '../config.js';
+import type { Chance } from '../domain/clock.js';
+import { DAY_MS, parseDuration } from '../domain/duration.js';
+import { CarillonError } from '../domain/errors.js';
+import { checkScheduleId, generatedScheduleId, ID_CHANCE_BYTES } from '../domain/ids.js';
+import { parseKeyTemplate } from '../domain/key-template.js';
+import { parseMisfire } from '../domain/misfire.js';
+import { DEFAULT_OVERLAP, parseOverlap } from '../domain/overlap.js';
+import { expressionOf } from '../domain/schedule-change.js';
+import type { ScheduleDefinition } from '../domain/schedule.js';
+import { readDeduplicationId, readDelayMs, readFlag, readPolicy, readRequest, valueOf } from './delivery-headers.js';
+import { contentHash, shortHash } from './content-hash.js';
+import { parseInstant } from './instant.js';
+import type { RequestSettings } from './request-settings.js';
+
+/** Settings that mean nothing on a single message. */
+export const SCHEDULE_ONLY_SETTINGS = [
+  'Carillon-Misfire',
+  'Carillon-Overlap',
+  'Carillon-Window',
+  'Carillon-Start',
+  'Carillon-End',
+  'Carillon-Time-Zone',
+] as const;
+
+/** Longest spread window. */
+export const WINDOW_MAX_MS = DAY_MS;
+
+export interface ScheduleSource {
+  /** Checked by checkDestination. */
+  readonly destination: string;
+  readonly settings: RequestSettings;
+  readonly body: Buffer;
+  readonly callerIp: string | null;
+}
+
+/** Throws INVALID_CRON, INVALID_REQUEST and whatever the settings of messages throw. */
+export function readDefinition(source: ScheduleSource, config: Config): ScheduleDefinition {
+  const { settings } = source;
+  const cron = valueOf(settings, 'Upstash-Cron');
+  if (cron === null) {
+    throw new CarillonError('INVALID_CRON', 'Upstash-Cron is missing, expected a cron expression such as "0 2 * * *"');
+  }
+  if (valueOf(settings, 'Upstash-Not-Before') !== null) {
+    throw new CarillonError(
+      'INVALID_REQUEST',
+      'Upstash-Not-Before is not allowed on a schedule; Carillon-Start says from when on it fires',
+    );
+  }
+  const timeZone = valueOf(settings, 'Carillon-Time-Zone');
+  expressionOf({ cron, timeZone });
+  const misfire = valueOf(settings, 'Carillon-Misfire');
+  const { policy, windowMs } = misfire === null ? defaultMisfire(config) : readMisfire(misfire, config);
+  return {
+    ...readRequest(settings, source.destination, source.body, config),
+    ...readPolicy(settings, config, source.callerIp),
+    cron,
+    timeZone,
+    delayMs: readDelayMs(settings, 'Upstash-Delay', config) ?? 0,
+    misfire: policy,
+    misfireWindowMs: windowMs,
+    overlap: readOverlap(settings),
+    windowMs: readWindowMs(settings),
+    ...readBounds(settings),
+    keyTemplate: readKeyTemplate(settings),
+  };
+}
+
+/**
+ * The id of the schedule that a request creates or replaces. Without Upstash-Schedule-Id it is random, or, when the request
+ * asks for deduplication, made from what it is to be deduplicated by: the same request then names the same schedule for as
+ * long as that exists, and is free again once it is deleted. Throws INVALID_REQUEST.
+ */
+export function readScheduleId(settings: RequestSettings, definition: ScheduleDefinition, chance: Chance): string {
+  const given = valueOf(settings, 'Upstash-Schedule-Id');
+  const deduplicationId = readDeduplicationId(settings);
+  const byContent = readFlag(settings, 'Upstash-Content-Based-Deduplication');
+  if (given !== null) return checkScheduleId(given);
+  if (deduplicationId !== null) return `scd_${shortHash(`deduplication\n${deduplicationId}`)}`;
+  if (byContent) return `scd_${shortHash(`content\n${contentHash(definition, definition.cron)}`)}`;
+  return generatedScheduleId(chance(ID_CHANCE_BYTES));
+}
+
+function defaultMisfire(config: Config): ReturnType<typeof parseMisfire> {
+  return { policy: 'once', windowMs: config.CARILLON_MISFIRE_WINDOW_MS };
+}
+
+/** `all` without a window takes the configured one. */
+function readMisfire(text: string, config: Config): ReturnType<typeof parseMisfire> {
+  const read = parseMisfire(text);
+  return text.includes(';') ? read : { ...read, windowMs: config.CARILLON_MISFIRE_WINDOW_MS };
+}
+
+function readOverlap(settings: RequestSettings): ScheduleDefinition['overlap'] {
+  const text = valueOf(settings, 'Carillon-Overlap');
+  return text === null ? DEFAULT_OVERLAP : parseOverlap(text);
+}
+
+function readWindowMs(settings: RequestSettings): number {
+  const text = valueOf(settings, 'Carillon-Window');
+  return text === null ? 0 : parseDuration(text, 'Carillon-Window', { maxMs: WINDOW_MAX_MS });
+}
+
+function readBounds(settings: RequestSettings): Pick<ScheduleDefinition, 'startAtMs' | 'endAtMs'> {
+  const start = valueOf(settings, 'Carillon-Start');
+  const end = valueOf(settings, 'Carillon-End');
+  const startAtMs = start === null ? null : parseInstant(start, 'Carillon-Start', 'seconds');
+  const endAtMs = end === null ? null : parseInstant(end, 'Carillon-End', 'seconds');
+  if (startAtMs !== null && endAtMs !== null && endAtMs < startAtMs) {
+    throw new CarillonError('INVALID_REQUEST', 'Carillon-End lies before Carillon-Start');
+  }
+  return { startAtMs, endAtMs };
+}
+
+function readKeyTemplate(settings: RequestSettings): string | null {
+  const text = valueOf(settings, 'Carillon-Idempotency-Key');
+  if (text !== null) parseKeyTemplate(text);
+  return text;
+}

@@ -1,0 +1,324 @@
+// Puts a node together: the only file that makes clients and hands them on.
+
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { Attempts } from './actor/attempts.js';
+import { Deferrals } from './actor/deferral.js';
+import { Firing } from './actor/firing.js';
+import type { ActorParts } from './actor/shard-actor.js';
+import { SigningKeyCache } from './actor/signing-keys.js';
+import { Slots } from './actor/slots.js';
+import { Sweeper } from './actor/sweeper.js';
+import { buildApp } from './api/app.js';
+import type { Config } from './config.js';
+import { createHttpClient, type HttpClient } from './delivery/http-client.js';
+import { HostLimiter } from './delivery/host-limiter.js';
+import type { Chance } from './domain/clock.js';
+import { CarillonError } from './domain/errors.js';
+import { NodeIntake } from './intake/node-intake.js';
+import { ShardHolder } from './membership/shard-holder.js';
+import { Offers } from './queue/offers.js';
+import { RedisClock } from './queue/redis-clock.js';
+import { ShardQueue } from './queue/shard-queue.js';
+import { Database } from './table/database.js';
+import { Maintenance, partitionBounds } from './table/maintenance.js';
+import { migrate } from './table/migrate.js';
+import { Recorder } from './table/recorder.js';
+import { ensureAdminToken, ensureTenant, getSigningKeys } from './table/tenants.js';
+
+export interface Node {
+  /** Where the API listens, as http://host:port. */
+  readonly url: string;
+  /** Drains, hands everything back and ends. May be called again; then it waits for the same end. */
+  stop(): Promise<void>;
+}
+
+/** How old an offer may be to bring its payload along, and twice as old must a client's row be for a sweep to queue it. */
+const PAYLOAD_FRESH_MS = 5_000;
+const TOMBSTONE_MS = 10 * 60_000;
+const DEFAULT_TENANT = 'default';
+/** How long a stopping node waits for its answers to go out. */
+const CLOSE_MS = 2_000;
+
+const chance: Chance = (bytes) => randomBytes(bytes);
+
+/** Starts a node: migrates, takes its shards, listens. Throws when a store cannot be reached or does not fit the settings. */
+export async function startNode(config: Config, log: Logger): Promise<Node> {
+  requireStores(config);
+  const identity = `${config.CARILLON_NODE_NAME}-${randomUUID().slice(0, 8)}`;
+  const database = new Database({
+    url: config.CARILLON_DATABASE_URL,
+    poolSize: config.CARILLON_DATABASE_POOL,
+    timeoutMs: config.CARILLON_DATABASE_TIMEOUT_MS,
+    onError: (error) => log.warn({ err: error }, 'a table connection broke'),
+  });
+  const redis = connectRedis(config, log);
+  try {
+    return await startWith({ config, log, identity, database, redis });
+  } catch (error) {
+    redis.disconnect();
+    await database.close();
+    throw error;
+  }
+}
+
+interface Stores {
+  readonly config: Config;
+  readonly log: Logger;
+  /** Random for each process; the configured name is a label. */
+  readonly identity: string;
+  readonly database: Database;
+  readonly redis: Redis;
+}
+
+async function startWith({ config, log, identity, database, redis }: Stores): Promise<Node> {
+  await redis.connect();
+  const clock = new RedisClock(redis);
+  await clock.start();
+  await migrate(database, { shards: config.CARILLON_SHARDS, ...partitionBounds(clock.nowMs(), delayMax(config)) });
+  await ensureAccess(database, config);
+
+  const queue = new ShardQueue(redis, config.CARILLON_REDIS_PREFIX, {
+    visibilityMs: config.CARILLON_VISIBILITY_MS,
+    payloadFreshMs: PAYLOAD_FRESH_MS,
+    tombstoneMs: TOMBSTONE_MS,
+  });
+  const recorder = new Recorder(database, clock, {
+    deduplicationMs: config.CARILLON_DEDUPLICATION_MS,
+    idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
+    onAvailability: (available, error) => {
+      if (available) log.info('the table is back');
+      else log.error({ err: error }, 'the table is away: claims stop, outcomes are held');
+    },
+  });
+  const http = createHttpClient({
+    allowPrivate: config.CARILLON_ALLOW_PRIVATE_DESTINATIONS,
+    connectionsPerOrigin: config.CARILLON_HOST_CONCURRENCY,
+    keepBytes: config.CARILLON_RESPONSE_KEPT_BYTES,
+  });
+  const sweeper = makeSweeper({ config, log, database, queue, clock });
+  const holder = new ShardHolder({
+    database,
+    queue,
+    sweeper,
+    log,
+    settings: {
+      node: identity,
+      shards: config.CARILLON_SHARDS,
+      touchMs: config.CARILLON_TOUCH_MS,
+      drainMs: config.CARILLON_DRAIN_MS,
+    },
+  });
+  const wake = (shard: number, dueAtMs: number): void => holder.wake(shard, dueAtMs);
+  const offers = new Offers(queue, wake, (error) => log.error({ err: error }, 'an offer to the queue failed'));
+  const parts = actorParts({ config, log, identity, database, queue, offers, recorder, http, clock, holder, wake });
+  const intake = new NodeIntake({
+    database,
+    recorder,
+    offers,
+    clock,
+    chance,
+    settings: {
+      shards: config.CARILLON_SHARDS,
+      immediateMs: config.CARILLON_IMMEDIATE_MS,
+      offerWithinMs: 2 * (config.CARILLON_HORIZON_MS + config.CARILLON_PROMOTE_EVERY_MS),
+      inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
+      idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
+    },
+  });
+  const maintenance = new Maintenance(
+    database,
+    clock,
+    {
+      everyMs: config.CARILLON_MAINTENANCE_EVERY_MS,
+      retentionMs: config.CARILLON_RETENTION_MS,
+      ...delayMax(config),
+    },
+    log,
+  );
+
+  let stopping = false;
+  const ready = (): { ok: boolean; why?: string } => {
+    if (stopping) return { ok: false, why: 'this node is draining' };
+    if (!recorder.isAvailable) return { ok: false, why: 'the table (PostgreSQL) is away' };
+    if (holder.owned === 0) return { ok: false, why: 'this node owns no shard' };
+    return { ok: true };
+  };
+  const app = buildApp({ config, clock, chance, database, intake, logger: log, health: { ready } });
+
+  watchRedis(redis, holder, offers, log);
+  await holder.takeAll(() => parts);
+  maintenance.start();
+  await app.listen({ host: config.CARILLON_HOST, port: config.CARILLON_PORT });
+  const { port } = app.server.address() as AddressInfo;
+  const url = `http://${config.CARILLON_HOST.includes(':') ? `[${config.CARILLON_HOST}]` : config.CARILLON_HOST}:${port}`;
+  log.info({ identity, url }, 'ready');
+
+  const stop = async (): Promise<void> => {
+    stopping = true;
+    log.info('draining');
+    const closed = app.close();
+    await holder.stop();
+    await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, CLOSE_MS))]);
+    recorder.stop();
+    await maintenance.stop();
+    await http.close();
+    clock.stop();
+    redis.disconnect();
+    await database.close();
+    log.info('stopped');
+  };
+  let stopped: Promise<void> | null = null;
+  return { url, stop: () => (stopped ??= stop()) };
+}
+
+function requireStores(config: Config): void {
+  const missing = (['CARILLON_DATABASE_URL', 'CARILLON_REDIS_URL'] as const).filter((name) => config[name] === '');
+  if (missing.length > 0) {
+    throw new CarillonError('INVALID_REQUEST', `configuration: ${missing.join(' and ')} must be set`);
+  }
+}
+
+function delayMax(config: Config): { delayMaxMs: number } {
+  return { delayMaxMs: config.CARILLON_DELAY_MAX_MS };
+}
+
+function connectRedis(config: Config, log: Logger): Redis {
+  const redis = new Redis(config.CARILLON_REDIS_URL, {
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: config.CARILLON_REDIS_TIMEOUT_MS,
+    connectTimeout: config.CARILLON_REDIS_TIMEOUT_MS,
+    retryStrategy: (attempt) => Math.min(50 * attempt, 1_000),
+  });
+  let lastError = '';
+  redis.on('error', (error: Error) => {
+    // One line a kind of trouble, not one for each try to connect.
+    if (error.message !== lastError) log.warn({ err: error }, 'the queue (Redis) cannot be reached');
+    lastError = error.message;
+  });
+  redis.on('ready', () => (lastError = ''));
+  return redis;
+}
+
+/** After Redis was away every shard is fenced anew before its payloads are believed again, then the offers that waited are made. */
+function watchRedis(redis: Redis, holder: ShardHolder, offers: Offers, log: Logger): void {
+  redis.on('close', () => holder.redisIsAway());
+  const comeBack = async (): Promise<void> => {
+    while (redis.status === 'ready') {
+      try {
+        await holder.redisIsBack();
+        await offers.redisIsBack();
+        return;
+      } catch (error) {
+        log.warn({ err: error }, 'the queue is back, its shards could not be fenced yet');
+        await new Promise((resolve) => setTimeout(resolve, 500));
+      }
+    }
+  };
+  redis.on('ready', () => void comeBack());
+}
+
+async function ensureAccess(database: Database, config: Config): Promise<void> {
+  const orNull = (text: string): string | null => (text === '' ? null : text);
+  if (config.CARILLON_TOKEN !== '') {
+    const tenant = {
+      name: DEFAULT_TENANT,
+      token: config.CARILLON_TOKEN,
+      currentKey: orNull(config.CARILLON_CURRENT_SIGNING_KEY),
+      nextKey: orNull(config.CARILLON_NEXT_SIGNING_KEY),
+    };
+    await ensureTenant(database, tenant, chance);
+  }
+  if (config.CARILLON_ADMIN_TOKEN !== '') await ensureAdminToken(database, config.CARILLON_ADMIN_TOKEN);
+}
+
+function makeSweeper(parts: {
+  config: Config;
+  log: Logger;
+  database: Database;
+  queue: ShardQueue;
+  clock: RedisClock;
+}): Sweeper {
+  const { config, log, database, queue, clock } = parts;
+  const promoteEveryMs = config.CARILLON_PROMOTE_EVERY_MS;
+  const settings = {
+    horizonMs: config.CARILLON_HORIZON_MS,
+    promoteEveryMs,
+    batch: config.CARILLON_SWEEP_BATCH,
+    createdBeforeMs: 2 * PAYLOAD_FRESH_MS,
+  };
+  return new Sweeper(
+    { database, queue, clock, settings },
+    { shards: config.CARILLON_SHARDS, promoteEveryMs, rescueEveryMs: config.CARILLON_RESCUE_EVERY_MS },
+    log,
+  );
+}
+
+function actorParts(given: {
+  config: Config;
+  log: Logger;
+  identity: string;
+  database: Database;
+  queue: ShardQueue;
+  offers: Offers;
+  recorder: Recorder;
+  http: HttpClient;
+  clock: RedisClock;
+  holder: ShardHolder;
+  wake: (shard: number, dueAtMs: number) => void;
+}): ActorParts {
+  const { config, log, database, queue, offers, recorder, http, clock, holder, wake } = given;
+  const keys = new SigningKeyCache(
+    async (tenantId) => (await getSigningKeys(database, tenantId)).current,
+    config.CARILLON_TOKEN_CACHE_MS,
+  );
+  const attempts = new Attempts({
+    http,
+    recorder,
+    clock,
+    chance,
+    signingKey: (tenantId) => keys.current(tenantId),
+    settings: {
+      node: given.identity,
+      shards: config.CARILLON_SHARDS,
+      defaultTimeoutMs: config.CARILLON_TIMEOUT_MS,
+      keptBytes: config.CARILLON_RESPONSE_KEPT_BYTES,
+      answerBytes: config.CARILLON_RESPONSE_MAX_BYTES,
+    },
+  });
+  const firing = new Firing({
+    recorder,
+    queue,
+    clock,
+    wake,
+    settings: {
+      misfireGraceMs: config.CARILLON_MISFIRE_GRACE_MS,
+      maxOccurrences: config.CARILLON_FIRE_BATCH,
+      maxWaiting: config.CARILLON_OVERLAP_QUEUE_MAX,
+      immediateMs: config.CARILLON_IMMEDIATE_MS,
+      inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
+    },
+  });
+  const perHost = config.CARILLON_HOST_CONCURRENCY;
+  const waitingPerHost = Math.max(1, Math.floor(perHost / 4));
+  return {
+    queue,
+    offers,
+    recorder,
+    attempts,
+    firing,
+    slots: new Slots(config.CARILLON_CONCURRENCY),
+    hosts: new HostLimiter({ perHost, waitingPerHost }),
+    deferrals: new Deferrals(perHost),
+    clock,
+    log,
+    settings: { claimBatch: config.CARILLON_CLAIM_BATCH, idleClaimMs: config.CARILLON_IDLE_CLAIM_MS },
+    refence: (shard) => holder.refence(shard),
+    onAttempt: () => undefined,
+  };
+}

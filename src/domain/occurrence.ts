@@ -1,0 +1,143 @@
+// Turns a schedule that is due into messages: which occurrences to publish, skip or hold back, and what each one is.
+
+import { invariant } from './errors.js';
+import { messageId, occurrenceMessageId } from './ids.js';
+import { expandKeyTemplate, parseKeyTemplate } from './key-template.js';
+import type { Message } from './message.js';
+import { planFire } from './misfire.js';
+import { expressionOf } from './schedule-change.js';
+import type { Schedule } from './schedule.js';
+import { shardOfMessage } from './shard.js';
+import { spreadOffsetMs } from './spread-window.js';
+
+export interface OccurrenceSettings {
+  readonly misfireGraceMs: number;
+  /** Most occurrences of one schedule in one step. */
+  readonly maxOccurrences: number;
+  /** Most occurrences that wait for the one before (overlap policy "queue"). */
+  readonly maxWaiting: number;
+}
+
+/** What is known of a schedule's unfinished occurrences. */
+export interface Unfinished {
+  readonly underWay: boolean;
+  readonly waiting: number;
+}
+
+export interface PlannedMessage {
+  readonly message: Message;
+  /** Waits for the occurrence before it. */
+  readonly held: boolean;
+  readonly skipped: { readonly reason: string; readonly coversUntilMs: number | null } | null;
+}
+
+export interface OccurrencePlan {
+  readonly occurrences: readonly PlannedMessage[];
+  /** Null: no occurrence is left. May still be past when there is more to catch up than one step takes. */
+  readonly nextFireAtMs: number | null;
+  readonly lastFireAtMs: number;
+}
+
+/** Plans the occurrences of an active schedule from its next fire time up to now, by its misfire and overlap policies. */
+export function planOccurrences(
+  schedule: Schedule,
+  unfinished: Unfinished,
+  settings: OccurrenceSettings,
+  nowMs: number,
+): OccurrencePlan {
+  const { nextFireAtMs } = schedule;
+  invariant(nextFireAtMs !== null, `schedule ${schedule.id} is planned without a next fire time`);
+  const plan = planFire({
+    expression: expressionOf(schedule),
+    anchorMs: schedule.anchorMs,
+    nextFireAtMs,
+    nowMs,
+    misfire: { policy: schedule.misfire, windowMs: schedule.misfireWindowMs },
+    misfireGraceMs: settings.misfireGraceMs,
+    startAtMs: schedule.startAtMs,
+    endAtMs: schedule.endAtMs,
+    maxOccurrences: settings.maxOccurrences,
+  });
+  let { underWay, waiting } = unfinished;
+  const occurrences = plan.occurrences.map((occurrence): PlannedMessage => {
+    const message = occurrenceMessage(schedule, occurrence.atMs, nowMs);
+    if (occurrence.action === 'skip') {
+      const coversUntilMs = occurrence.coversUntilMs ?? null;
+      return { message, held: false, skipped: { reason: occurrence.reason, coversUntilMs } };
+    }
+    if (underWay && schedule.overlap === 'skip') return skipped(message, 'overlap');
+    if (underWay && schedule.overlap === 'queue') {
+      if (waiting >= settings.maxWaiting) return skipped(message, 'overlap: too many are waiting');
+      waiting += 1;
+      return { message, held: true, skipped: null };
+    }
+    underWay = schedule.overlap !== 'allow';
+    return { message, held: false, skipped: null };
+  });
+  const last = plan.occurrences.at(-1);
+  const lastAtMs =
+    last === undefined ? nextFireAtMs : last.action === 'skip' ? (last.coversUntilMs ?? last.atMs) : last.atMs;
+  return { occurrences, nextFireAtMs: plan.nextFireAtMs, lastFireAtMs: lastAtMs };
+}
+
+function skipped(message: Message, reason: string): PlannedMessage {
+  return { message, held: false, skipped: { reason, coversUntilMs: null } };
+}
+
+/** The message of the occurrence at a nominal time: due after the schedule's place in its spread window and its delay. */
+export function occurrenceMessage(schedule: Schedule, occurrenceAtMs: number, nowMs: number): Message {
+  const offsetMs = spreadOffsetMs(String(schedule.tenantId), schedule.id, schedule.windowMs);
+  const dueAtMs = occurrenceAtMs + offsetMs + schedule.delayMs;
+  return {
+    ...fromSchedule(schedule),
+    id: occurrenceMessageId(schedule.tenantId, schedule.id, occurrenceAtMs, dueAtMs),
+    shard: schedule.shard,
+    kind: 'occurrence',
+    occurrenceAtMs,
+    idempotencyKey: keyOf(schedule, occurrenceAtMs),
+    overlap: schedule.overlap === 'allow' ? null : schedule.overlap,
+    dueAtMs,
+    createdAtMs: nowMs,
+  };
+}
+
+/** The message of a run by hand: due now, off the grid, without the occurrences' keys and policies. */
+export function manualMessage(schedule: Schedule, nowMs: number, chance: Uint8Array, shards: number): Message {
+  const id = messageId(nowMs, chance);
+  return {
+    ...fromSchedule(schedule),
+    id,
+    shard: shardOfMessage(id, shards),
+    kind: 'manual',
+    occurrenceAtMs: null,
+    idempotencyKey: null,
+    overlap: null,
+    dueAtMs: nowMs,
+    createdAtMs: nowMs,
+  };
+}
+
+function fromSchedule(schedule: Schedule) {
+  return {
+    tenantId: schedule.tenantId,
+    scheduleId: schedule.id,
+    sourceId: null,
+    destination: schedule.destination,
+    method: schedule.method,
+    headers: schedule.headers,
+    body: schedule.body,
+    maxRetries: schedule.maxRetries,
+    retryDelay: schedule.retryDelay,
+    timeoutMs: schedule.timeoutMs,
+    callback: schedule.callback,
+    failureCallback: schedule.failureCallback,
+    labels: schedule.labels,
+    redact: schedule.redact,
+    callerIp: schedule.callerIp,
+  };
+}
+
+function keyOf(schedule: Schedule, occurrenceAtMs: number): string | null {
+  if (schedule.keyTemplate === null) return null;
+  return expandKeyTemplate(parseKeyTemplate(schedule.keyTemplate), occurrenceAtMs, expressionOf(schedule).zone);
+}

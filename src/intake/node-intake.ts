@@ -1,0 +1,204 @@
+// The intake of a node: commits to the table, then tells the queue, then wakes the actor. See intake.ts for what it promises.
+
+import type { Chance, Clock } from '../domain/clock.js';
+import { CarillonError } from '../domain/errors.js';
+import { fromUuid, ID_CHANCE_BYTES, type MessageId } from '../domain/ids.js';
+import type { Message } from '../domain/message.js';
+import { manualMessage } from '../domain/occurrence.js';
+import type { Schedule, ScheduleDefinition } from '../domain/schedule.js';
+import { stateAfterResume, stateAfterSave } from '../domain/schedule-change.js';
+import { shardOfSchedule } from '../domain/shard.js';
+import { scheduleEntry } from '../queue/keys.js';
+import type { Offers } from '../queue/offers.js';
+import { encodePayload } from '../queue/payload.js';
+import type { Acceptance, Submission } from '../table/accepts.js';
+import type { Database } from '../table/database.js';
+import { messageColumns, pending, timestamp } from '../table/message-columns.js';
+import { expireKeys, releaseNext } from '../table/outcomes.js';
+import type { Recorder } from '../table/recorder.js';
+import { changeScheduleState, deleteSchedule, saveSchedule } from '../table/schedules.js';
+import { getSchedule } from '../table/schedules-read.js';
+import type { DeadLetterRetry, Intake } from './intake.js';
+
+export interface IntakeSettings {
+  readonly shards: number;
+  readonly immediateMs: number;
+  /** Offers due later than this are not made: the sweep will find them. At least as far as any announced horizon. */
+  readonly offerWithinMs: number;
+  readonly inlineMaxBytes: number;
+  readonly idempotencyMs: number;
+}
+
+export class NodeIntake implements Intake {
+  readonly #database: Database;
+  readonly #recorder: Recorder;
+  readonly #offers: Offers;
+  readonly #clock: Clock;
+  readonly #chance: Chance;
+  readonly #settings: IntakeSettings;
+
+  constructor(parts: {
+    database: Database;
+    recorder: Recorder;
+    offers: Offers;
+    clock: Clock;
+    chance: Chance;
+    settings: IntakeSettings;
+  }) {
+    this.#database = parts.database;
+    this.#recorder = parts.recorder;
+    this.#offers = parts.offers;
+    this.#clock = parts.clock;
+    this.#chance = parts.chance;
+    this.#settings = parts.settings;
+  }
+
+  async accept(submissions: readonly Submission[]): Promise<Acceptance[]> {
+    const acceptances = await this.#recorder.accept(submissions);
+    submissions.forEach(({ message }, index) => {
+      if (acceptances[index]?.deduplicated === false) this.#offer(message);
+    });
+    return acceptances;
+  }
+
+  async cancel(tenantId: number, ids: readonly MessageId[]): Promise<MessageId[]> {
+    if (ids.length === 0) return [];
+    const nowMs = this.#nowMs();
+    const rows = await this.#database.transaction(async (connection) => {
+      const canceled = await connection.run<CanceledRow>('cancel-messages', [tenantId, ids, timestamp(nowMs)]);
+      const ended = canceled.map((row) => ({
+        message: { id: fromUuid(row.id), tenantId, idempotencyKey: row.idempotency_key },
+        atMs: nowMs + this.#settings.idempotencyMs,
+      }));
+      await expireKeys(connection, ended);
+      return canceled;
+    });
+    await this.#tellCanceled(rows);
+    await this.#releaseAfter(tenantId, rows);
+    return rows.map((row) => fromUuid(row.id));
+  }
+
+  async saveSchedule(tenantId: number, id: string, definition: ScheduleDefinition): Promise<Schedule> {
+    const nowMs = this.#nowMs();
+    const shard = shardOfSchedule(tenantId, id, this.#settings.shards);
+    const { schedule, changed } = await saveSchedule(
+      this.#database,
+      { tenantId, id, shard, definition },
+      (existing) => stateAfterSave(existing, definition, existing?.anchorMs ?? nowMs, nowMs),
+      nowMs,
+    );
+    if (changed) await this.#place(schedule);
+    return schedule;
+  }
+
+  async pauseSchedule(tenantId: number, id: string): Promise<Schedule> {
+    return this.#changeState(tenantId, id, (existing) =>
+      existing.state === 'paused' ? null : { state: 'paused', nextFireAtMs: null },
+    );
+  }
+
+  async resumeSchedule(tenantId: number, id: string): Promise<Schedule> {
+    const nowMs = this.#nowMs();
+    return this.#changeState(tenantId, id, (existing) =>
+      existing.state === 'paused' ? stateAfterResume(existing, nowMs) : null,
+    );
+  }
+
+  async deleteSchedule(tenantId: number, id: string): Promise<boolean> {
+    const deleted = await deleteSchedule(this.#database, { tenantId, id }, this.#nowMs());
+    if (deleted === null) return false;
+    await this.#offers.reschedule(deleted.shard, scheduleEntry(tenantId, id), null, deleted.generation);
+    return true;
+  }
+
+  async triggerSchedule(tenantId: number, id: string): Promise<MessageId> {
+    const schedule = await getSchedule(this.#database, tenantId, id);
+    if (schedule === null) throw noSuchSchedule(id);
+    const chance = this.#chance(ID_CHANCE_BYTES);
+    const message = manualMessage(schedule, this.#nowMs(), chance, this.#settings.shards);
+    await this.accept([{ message, keys: [] }]);
+    return message.id;
+  }
+
+  async retryDeadLetters(
+    tenantId: number,
+    retries: readonly DeadLetterRetry[],
+  ): Promise<{ from: MessageId; to: MessageId }[]> {
+    if (retries.length === 0) return [];
+    const taken = await this.#database.transaction(async (connection) => {
+      const rows = await connection.run<{ id: string }>('take-dead-letters', [
+        tenantId,
+        retries.map((retry) => retry.from),
+      ]);
+      const ids = new Set(rows.map((row) => fromUuid(row.id)));
+      const due = retries.filter((retry) => ids.has(retry.from));
+      if (due.length > 0) {
+        await connection.run('insert-messages', messageColumns(due.map((retry) => pending(retry.message))));
+      }
+      return due;
+    });
+    for (const { message } of taken) this.#offer(message);
+    return taken.map(({ from, message }) => ({ from, to: message.id }));
+  }
+
+  async #changeState(
+    tenantId: number,
+    id: string,
+    decide: Parameters<typeof changeScheduleState>[2],
+  ): Promise<Schedule> {
+    const saved = await changeScheduleState(this.#database, { tenantId, id }, decide, this.#nowMs());
+    if (saved === null) throw noSuchSchedule(id);
+    if (saved.changed) await this.#place(saved.schedule);
+    return saved.schedule;
+  }
+
+  async #place(schedule: Schedule): Promise<void> {
+    const { shard, tenantId, id, nextFireAtMs, generation } = schedule;
+    await this.#offers.reschedule(shard, scheduleEntry(tenantId, id), nextFireAtMs, generation);
+  }
+
+  #offer(message: Message): void {
+    const waitMs = message.dueAtMs - this.#clock.nowMs();
+    if (waitMs > this.#settings.offerWithinMs) return;
+    const isImmediate = waitMs <= this.#settings.immediateMs;
+    const payload = isImmediate ? encodePayload(message, this.#settings.inlineMaxBytes) : '';
+    this.#offers.offer(message.shard, { id: message.id, dueAtMs: message.dueAtMs, payload });
+  }
+
+  async #tellCanceled(rows: readonly CanceledRow[]): Promise<void> {
+    const byShard = new Map<number, MessageId[]>();
+    for (const row of rows) {
+      const ids = byShard.get(row.shard);
+      if (ids === undefined) byShard.set(row.shard, [fromUuid(row.id)]);
+      else ids.push(fromUuid(row.id));
+    }
+    await Promise.all([...byShard].map(([shard, ids]) => this.#offers.cancel(shard, ids)));
+  }
+
+  /** Lets the occurrences go that waited for what was canceled. */
+  async #releaseAfter(tenantId: number, rows: readonly CanceledRow[]): Promise<void> {
+    const schedules = new Set(rows.filter((row) => row.overlap === 'queue').map((row) => row.schedule_id ?? ''));
+    for (const id of schedules) {
+      for (const released of await releaseNext(this.#database, tenantId, id)) {
+        this.#offers.offer(released.shard, { id: released.id, dueAtMs: released.dueAtMs, payload: '' });
+      }
+    }
+  }
+
+  /** The table keeps whole milliseconds. */
+  #nowMs(): number {
+    return Math.ceil(this.#clock.nowMs());
+  }
+}
+
+interface CanceledRow {
+  id: string;
+  shard: number;
+  overlap: string | null;
+  schedule_id: string | null;
+  idempotency_key: string | null;
+}
+
+function noSuchSchedule(id: string): CarillonError {
+  return new CarillonError('NOT_FOUND', `schedule ${id} not found`);
+}

@@ -1,0 +1,49 @@
+// A node as a process: environment in, signals, the only process.exit.
+
+import { startNode, type Node } from './compose.js';
+import { type Config, readConfig } from './config.js';
+import { CarillonError } from './domain/errors.js';
+import { createLogger } from './telemetry/logger.js';
+
+function configOrExit(): Config {
+  try {
+    return readConfig(process.env);
+  } catch (error) {
+    if (!(error instanceof CarillonError)) throw error;
+    createLogger('-', 'info').fatal(error.message);
+    process.exit(2);
+  }
+}
+
+const config = configOrExit();
+const log = createLogger(config.CARILLON_NODE_NAME, config.CARILLON_LOG_LEVEL);
+
+/** Beyond the drain limit there are the answers to send and the connections to close. */
+const STOP_MARGIN_MS = 5_000;
+
+function stopOn(signal: NodeJS.Signals, node: Promise<Node>): void {
+  process.once(signal, () => {
+    log.info({ signal }, 'asked to stop');
+    setTimeout(() => {
+      log.error('not stopped within the drain limit');
+      process.exit(1);
+    }, config.CARILLON_DRAIN_MS + STOP_MARGIN_MS).unref();
+    node
+      .then((started) => started.stop())
+      .then(
+        () => process.exit(0),
+        (error: unknown) => {
+          log.error({ err: error }, 'stopped with an error');
+          process.exit(1);
+        },
+      );
+  });
+}
+
+const node = startNode(config, log);
+stopOn('SIGTERM', node);
+stopOn('SIGINT', node);
+node.catch((error: unknown) => {
+  log.fatal({ err: error }, 'the node could not start');
+  process.exit(1);
+});

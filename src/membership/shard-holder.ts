@@ -1,0 +1,161 @@
+// Holds this node's shards: takes them with new epochs, fences the queue, runs an actor for each, and renews what Redis lost.
+//
+// Today one node takes every shard. A second node on the same stores would take them all from the first, whose decisions are then
+// refused by their epoch: it stops its actors and harms nothing.
+
+import type { Logger } from 'pino';
+import type { ActorParts } from '../actor/shard-actor.js';
+import { ShardActor } from '../actor/shard-actor.js';
+import type { Sweeper } from '../actor/sweeper.js';
+import type { ShardQueue } from '../queue/shard-queue.js';
+import type { Database } from '../table/database.js';
+import { grantEpochs, renewEpochs } from '../table/epochs.js';
+import { GroupCommit } from '../table/group-commit.js';
+
+export interface HolderSettings {
+  readonly node: string;
+  readonly shards: number;
+  readonly touchMs: number;
+  readonly drainMs: number;
+}
+
+/** Fences that are sent to Redis before their answers are awaited. */
+const FENCES_AT_ONCE = 64;
+
+export class ShardHolder {
+  readonly #database: Database;
+  readonly #queue: ShardQueue;
+  readonly #sweeper: Sweeper;
+  readonly #settings: HolderSettings;
+  readonly #log: Logger;
+  readonly #actors = new Map<number, ShardActor>();
+  readonly #renewals: GroupCommit<number, number | null>;
+  #toucher: NodeJS.Timeout | null = null;
+  #stopping: Promise<void> | null = null;
+
+  constructor(parts: {
+    database: Database;
+    queue: ShardQueue;
+    sweeper: Sweeper;
+    settings: HolderSettings;
+    log: Logger;
+  }) {
+    this.#database = parts.database;
+    this.#queue = parts.queue;
+    this.#sweeper = parts.sweeper;
+    this.#settings = parts.settings;
+    this.#log = parts.log;
+    this.#renewals = new GroupCommit({ maxItems: parts.settings.shards, maxGroups: 1 }, (shards) =>
+      this.#renew(shards),
+    );
+  }
+
+  /** Shards whose actors run. */
+  get owned(): number {
+    return [...this.#actors.values()].filter((actor) => !actor.isStopping).length;
+  }
+
+  /** Deliveries and firings under way. */
+  get inFlight(): number {
+    return [...this.#actors.values()].reduce((sum, actor) => sum + actor.inFlight, 0);
+  }
+
+  /** Takes every shard: one statement for the epochs, one fence for each shard, nothing else is read. */
+  async takeAll(partsOf: () => ActorParts): Promise<void> {
+    const startedAtMs = performance.now();
+    const shards = Array.from({ length: this.#settings.shards }, (_, shard) => shard);
+    const epochs = await grantEpochs(this.#database, this.#settings.node, shards);
+    const lost = await this.#fence(epochs);
+    const parts = partsOf();
+    for (const [shard, epoch] of epochs) {
+      const actor = new ShardActor(shard, epoch, parts);
+      this.#actors.set(shard, actor);
+      actor.start();
+      this.#sweeper.add(actor, lost.has(shard));
+    }
+    this.#toucher = setInterval(() => void this.#touchAll(), this.#settings.touchMs);
+    const durationMs = Math.round(performance.now() - startedAtMs);
+    this.#log.info({ shards: epochs.size, queueLost: lost.size, durationMs }, 'shards taken');
+  }
+
+  /** Wakes a shard's actor if it is here and sleeps beyond this time. */
+  wake(shard: number, dueAtMs: number): void {
+    this.#actors.get(shard)?.wake(dueAtMs);
+  }
+
+  /** A new epoch for a shard whose state is gone from Redis; null when the shard has another owner by now. */
+  refence(shard: number): Promise<number | null> {
+    return this.#renewals.add(shard);
+  }
+
+  /** Redis went away: what it will have when it is back may be older than what it was told. */
+  redisIsAway(): void {
+    for (const actor of this.#actors.values()) actor.distrust();
+  }
+
+  /** Redis is back after it was away, perhaps without what it was told last: every shard gets a new epoch and is fenced again. */
+  async redisIsBack(): Promise<void> {
+    await this.#renewals.addAll(
+      [...this.#actors.values()].filter((actor) => !actor.isStopping).map(({ shard }) => shard),
+    );
+  }
+
+  /** Stops claiming, waits for what is under way up to the drain limit, gives back the rest. May be called again. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
+    await Promise.all([...this.#actors.values()].map((actor) => this.#stopActor(actor)));
+    if (this.#toucher !== null) clearInterval(this.#toucher);
+    await this.#sweeper.stop();
+  }
+
+  async #stopActor(actor: ShardActor): Promise<void> {
+    this.#sweeper.remove(actor.shard);
+    try {
+      await actor.stop(this.#settings.drainMs);
+    } catch (error) {
+      this.#log.warn({ err: error, shard: actor.shard }, 'a shard could not be handed back in order');
+    }
+  }
+
+  async #touchAll(): Promise<void> {
+    // What cannot be touched while Redis is away lapses, and the table is asked before it is sent again.
+    await Promise.allSettled([...this.#actors.values()].map((actor) => actor.touch()));
+  }
+
+  async #renew(shards: number[]): Promise<(number | null)[]> {
+    const held = new Map<number, number>();
+    for (const shard of shards) held.set(shard, this.#actors.get(shard)?.epoch ?? 0);
+    const epochs = await renewEpochs(this.#database, this.#settings.node, held);
+    const lost = await this.#fence(epochs);
+    for (const [shard, epoch] of epochs) {
+      const actor = this.#actors.get(shard);
+      if (actor === undefined || actor.isStopping) continue;
+      actor.renew(epoch);
+      this.#sweeper.add(actor, lost.has(shard));
+    }
+    this.#log.warn(
+      { renewed: epochs.size, taken: held.size - epochs.size, queueLost: lost.size },
+      'epochs renewed after the queue was away or lost',
+    );
+    return shards.map((shard) => epochs.get(shard) ?? null);
+  }
+
+  /** Installs epochs in the queue. Gives the shards whose state was not there. */
+  async #fence(epochs: ReadonlyMap<number, number>): Promise<Set<number>> {
+    const lost = new Set<number>();
+    const all = [...epochs];
+    for (let start = 0; start < all.length; start += FENCES_AT_ONCE) {
+      await Promise.all(
+        all.slice(start, start + FENCES_AT_ONCE).map(async ([shard, epoch]) => {
+          const fence = await this.#queue.fence(shard, epoch);
+          if (fence.completedAtMs === 0) lost.add(shard);
+        }),
+      );
+    }
+    return lost;
+  }
+}

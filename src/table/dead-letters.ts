@@ -1,0 +1,117 @@
+// Dead letters: messages that failed for good and are listed until somebody deletes or retries them.
+
+import { fromUuid, messageIdFloor, type MessageId } from '../domain/ids.js';
+import type { HeaderMap } from '../domain/message.js';
+import type { Queryable } from './database.js';
+import { timestamp } from './message-columns.js';
+import { withFilter, type MessageFilter } from './message-filter.js';
+import { messageRecord, type MessageRecord, type MessageRecordRow } from './message-reads.js';
+
+const DAY_MS = 86_400_000;
+
+export interface DeadLetter extends MessageRecord {
+  readonly body: Buffer;
+  readonly idempotencyKey: string | null;
+  /** When it was given up. */
+  readonly diedAtMs: number;
+  readonly attempts: number;
+  /** Null when the last attempt had no answer. */
+  readonly lastStatus: number | null;
+  readonly lastError: string | null;
+  readonly lastHeaders: HeaderMap | null;
+  readonly lastBody: Buffer | null;
+}
+
+/** Where a dead letter stands in the list. */
+export interface DeadLetterPlace {
+  readonly diedAtMs: number;
+  readonly id: MessageId;
+}
+
+export interface DeadLetterRef extends DeadLetterPlace {
+  readonly bodyBytes: number;
+}
+
+export interface DeadLetterQuery {
+  readonly filter: MessageFilter;
+  /** When it was given up: inclusive, milliseconds since the epoch, null for no bound. */
+  readonly fromMs: number | null;
+  readonly toMs: number | null;
+  /** The last one of the page before; null for the first page. */
+  readonly after: DeadLetterPlace | null;
+  readonly limit: number;
+  readonly nowMs: number;
+}
+
+/** One page, the latest first; `more` when others follow. */
+export async function pageDeadLetters(
+  table: Queryable,
+  tenantId: number,
+  query: DeadLetterQuery,
+): Promise<{ refs: DeadLetterRef[]; more: boolean }> {
+  const fixed = [
+    tenantId,
+    // Nothing dies before it is due, so what is due later is not there. A day is more than clocks differ.
+    messageIdFloor(query.nowMs + DAY_MS),
+    timestamp(query.fromMs),
+    timestamp(query.toMs),
+    timestamp(query.after?.diedAtMs ?? null),
+    query.after?.id ?? null,
+    query.limit + 1,
+  ];
+  const { text, values } = withFilter('select-dead-letter-page', fixed, query.filter);
+  const rows = await table.text<{ id: string; finished_at: number; body_bytes: number }>(text, values);
+  const refs = rows.map((row) => ({ id: fromUuid(row.id), diedAtMs: row.finished_at, bodyBytes: row.body_bytes }));
+  return { refs: refs.slice(0, query.limit), more: refs.length > query.limit };
+}
+
+interface DeadLetterRow extends MessageRecordRow {
+  readonly body: Buffer;
+  readonly idempotency_key: string | null;
+  readonly finished_at: number | null;
+  readonly attempts: number;
+  readonly last_status: number | null;
+  readonly last_error: string | null;
+  readonly last_headers: HeaderMap | null;
+  readonly last_body: Buffer | null;
+}
+
+/** The dead letters with these ids, in the order asked for; those that are gone (or another tenant's) are left out. */
+export async function getDeadLetters(
+  table: Queryable,
+  tenantId: number,
+  ids: readonly MessageId[],
+): Promise<DeadLetter[]> {
+  if (ids.length === 0) return [];
+  const rows = await table.run<DeadLetterRow>('select-dead-letters', [tenantId, ids]);
+  const byId = new Map(rows.map((row) => [fromUuid(row.id), row]));
+  return ids.flatMap((id) => {
+    const row = byId.get(id);
+    return row === undefined ? [] : [deadLetter(row)];
+  });
+}
+
+function deadLetter(row: DeadLetterRow): DeadLetter {
+  return {
+    ...messageRecord(row),
+    body: row.body,
+    idempotencyKey: row.idempotency_key,
+    diedAtMs: row.finished_at ?? row.due_at,
+    attempts: row.attempts,
+    lastStatus: row.last_status,
+    lastError: row.last_error,
+    lastHeaders: row.last_headers,
+    lastBody: row.last_body,
+  };
+}
+
+/** Takes dead letters off the list. Gives those that were on it; the rows stay as the record of what happened. */
+export async function dropDeadLetters(
+  table: Queryable,
+  tenantId: number,
+  ids: readonly MessageId[],
+): Promise<MessageId[]> {
+  if (ids.length === 0) return [];
+  const rows = await table.run<{ id: string }>('take-dead-letters', [tenantId, ids]);
+  return rows.map((row) => fromUuid(row.id));
+}

@@ -1,0 +1,30 @@
+// The authority for epochs: granted here, rising for ever, checked by the queue's scripts and by firing.
+
+import type { Queryable } from './database.js';
+
+/** Grants new epochs for shards to a node, one statement for all. Gives each shard's epoch. */
+export async function grantEpochs(
+  table: Queryable,
+  node: string,
+  shards: readonly number[],
+): Promise<Map<number, number>> {
+  const rows = await table.run<{ shard: number; epoch: number }>('grant-epochs', [node, shards]);
+  return new Map(rows.map((row) => [row.shard, row.epoch]));
+}
+
+/**
+ * Grants new epochs for shards whose queue was lost, but only where the given epoch is still this node's and the current one.
+ * A shard that is missing from the answer has another owner by now.
+ */
+export async function renewEpochs(
+  table: Queryable,
+  node: string,
+  held: ReadonlyMap<number, number>,
+): Promise<Map<number, number>> {
+  const rows = await table.run<{ shard: number; epoch: number }>('renew-epochs', [
+    node,
+    [...held.keys()],
+    [...held.values()],
+  ]);
+  return new Map(rows.map((row) => [row.shard, row.epoch]));
+}

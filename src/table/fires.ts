@@ -1,0 +1,103 @@
+// Firing: the occurrences of schedules recorded and the schedules advanced, in one fenced transaction.
+
+import { toWireMessageId } from '../domain/ids.js';
+import type { Message } from '../domain/message.js';
+import type { Schedule } from '../domain/schedule.js';
+import { claimKeys, type Submission } from './accepts.js';
+import type { Database, Queryable } from './database.js';
+import { messageColumns, type NewMessage, timestamp } from './message-columns.js';
+
+/** What is to be recorded for one schedule that was claimed. */
+export interface Fire {
+  readonly schedule: Schedule;
+  readonly epoch: number;
+  /** Null: no occurrence is left. */
+  readonly nextFireAtMs: number | null;
+  /** Nominal time of the latest occurrence handled. */
+  readonly lastFireAtMs: number;
+  readonly occurrences: readonly NewMessage[];
+}
+
+export interface Fired {
+  /** False when the schedule was changed meanwhile, or the shard moved: nothing was recorded. */
+  readonly advanced: boolean;
+  /** The messages that are to be queued. */
+  readonly messages: readonly Message[];
+}
+
+export async function recordFires(database: Database, nowMs: number, fires: readonly Fire[]): Promise<Fired[]> {
+  return database.transaction(async (connection) => {
+    const advanced = await advance(connection, fires);
+    const moved = fires.filter((fire) => advanced.has(scheduleName(fire.schedule)));
+    const occurrences = await withKeys(
+      connection,
+      moved.flatMap((fire) => fire.occurrences),
+      nowMs,
+    );
+    if (occurrences.length > 0) await connection.run('insert-messages', messageColumns(occurrences));
+    for (const fire of moved.filter((candidate) => candidate.nextFireAtMs === null)) {
+      const { tenantId, id, generation } = fire.schedule;
+      await connection.run('insert-schedule-change', [tenantId, id, timestamp(nowMs), generation, 'ended', '{}']);
+    }
+    const queued = new Set(occurrences.filter(isQueued).map(({ message }) => message));
+    return fires.map((fire) => ({
+      advanced: advanced.has(scheduleName(fire.schedule)),
+      messages: fire.occurrences.map(({ message }) => message).filter((message) => queued.has(message)),
+    }));
+  });
+}
+
+function isQueued(occurrence: NewMessage): boolean {
+  return occurrence.skipped === null && !occurrence.held;
+}
+
+async function advance(connection: Queryable, fires: readonly Fire[]): Promise<Set<string>> {
+  const column = <Value>(value: (fire: Fire) => Value): Value[] => fires.map(value);
+  const epochs = new Map(fires.map((fire) => [fire.schedule.shard, fire.epoch]));
+  const rows = await connection.run<{ tenant_id: number; id: string }>('fire-schedules', [
+    [...epochs.keys()],
+    [...epochs.values()],
+    column((fire) => fire.schedule.tenantId),
+    column((fire) => fire.schedule.id),
+    column((fire) => fire.schedule.generation),
+    column((fire) => timestamp(fire.schedule.nextFireAtMs)),
+    column((fire) => timestamp(fire.nextFireAtMs)),
+    column((fire) => timestamp(fire.lastFireAtMs)),
+    column((fire) => fire.schedule.shard),
+  ]);
+  return new Set(rows.map((row) => scheduleName({ tenantId: row.tenant_id, id: row.id })));
+}
+
+/** Occurrences whose idempotency key is taken become the record of a skip: the work was done under another name. */
+async function withKeys(
+  connection: Queryable,
+  occurrences: readonly NewMessage[],
+  nowMs: number,
+): Promise<NewMessage[]> {
+  const keyed: Submission[] = [];
+  const repeats = new Map<string, string>();
+  const seen = new Map<string, string>();
+  for (const { message, skipped } of occurrences) {
+    if (skipped !== null || message.idempotencyKey === null) continue;
+    const name = `${message.tenantId}\n${message.idempotencyKey}`;
+    const holder = seen.get(name);
+    if (holder !== undefined) repeats.set(message.id, holder);
+    else keyed.push({ message, keys: [{ scope: 'key', key: message.idempotencyKey }] });
+    seen.set(name, holder ?? message.id);
+  }
+  if (keyed.length === 0) return [...occurrences];
+  const duplicates = await claimKeys(connection, keyed, () => null, nowMs);
+  return occurrences.map((occurrence) => {
+    const { message } = occurrence;
+    const repeated = repeats.get(message.id);
+    const holder = duplicates.get(repeated ?? message.id) ?? repeated;
+    // Its own id holds the key: this occurrence was recorded before.
+    if (holder === undefined || holder === message.id) return occurrence;
+    const reason = `idempotency key "${message.idempotencyKey ?? ''}" is held by ${toWireMessageId(holder)}`;
+    return { message, held: false, skipped: { reason, coversUntilMs: null } };
+  });
+}
+
+function scheduleName(schedule: { tenantId: number; id: string }): string {
+  return `${schedule.tenantId}\n${schedule.id}`;
+}

@@ -1,0 +1,85 @@
+// What readers may ask of messages, and how it is put into the statements: fixed conditions, values as parameters, no text of a client's.
+
+import type { MessageId } from '../domain/ids.js';
+import type { MessageState } from '../domain/message.js';
+import { sql } from './sql.js';
+
+/** Conditions on messages: any value within one field, all fields together. A field that is not there asks nothing. */
+export interface MessageFilter {
+  readonly messageIds?: readonly MessageId[];
+  readonly scheduleIds?: readonly string[];
+  readonly labels?: readonly string[];
+  /** Whole destinations, as they were given. */
+  readonly urls?: readonly string[];
+  /** Hosts of destinations, lower case, with or without the port. */
+  readonly hosts?: readonly string[];
+  /** Paths of destinations, percent-encoded as in the URL, without the query. */
+  readonly paths?: readonly string[];
+  readonly callerIps?: readonly string[];
+  readonly idempotencyKeys?: readonly string[];
+  readonly states?: readonly MessageState[];
+  /** Status of the last attempt; 0 stands for "no answer". */
+  readonly lastStatuses?: readonly number[];
+}
+
+type Field = keyof MessageFilter;
+type Condition = (parameter: string) => string;
+
+const AUTHORITY = `lower(substring(m.destination from '^[A-Za-z]+://(?:[^/?#]*@)?([^/?#]*)'))`;
+const PATH = `coalesce(nullif(substring(m.destination from '^[A-Za-z]+://[^/?#]*([^?#]*)'), ''), '/')`;
+
+/** An index of `messages` answers these, so they stand where rows are looked for. */
+const INDEXED: Partial<Record<Field, Condition>> = {
+  messageIds: (parameter) => `m.id = any(${parameter}::uuid[])`,
+  scheduleIds: (parameter) => `m.schedule_id = any(${parameter}::text[])`,
+  labels: (parameter) => `m.labels && ${parameter}::text[]`,
+};
+
+/** No index answers these: they stand where the rows that were found, a bounded number, are looked at. */
+const RESIDUAL: Partial<Record<Field, Condition>> = {
+  urls: (parameter) => `m.destination = any(${parameter}::text[])`,
+  hosts: (parameter) =>
+    `(${AUTHORITY} = any(${parameter}::text[]) or regexp_replace(${AUTHORITY}, ':[0-9]*$', '') = any(${parameter}::text[]))`,
+  paths: (parameter) => `${PATH} = any(${parameter}::text[])`,
+  callerIps: (parameter) => `coalesce(m.options->>'callerIp' = any(${parameter}::text[]), false)`,
+  idempotencyKeys: (parameter) => `coalesce(m.idempotency_key = any(${parameter}::text[]), false)`,
+  states: (parameter) => `m.state = any(${parameter}::text[])`,
+  lastStatuses: (parameter) => `coalesce(m.last_status, 0) = any(${parameter}::integer[])`,
+};
+
+/** Whether rows must be looked at one by one, since a condition has no index. */
+export function hasResidual(filter: MessageFilter): boolean {
+  return (Object.keys(RESIDUAL) as Field[]).some((field) => filter[field] !== undefined);
+}
+
+/** Whether the filter asks anything. */
+export function isUnfiltered(filter: MessageFilter): boolean {
+  return Object.values(filter).every((wanted) => wanted === undefined);
+}
+
+export interface Statement {
+  readonly text: string;
+  readonly values: unknown[];
+}
+
+/**
+ * sql/<name>.sql with the filter in its two marked places (`indexed`, `residual`). `fixed` are the values of the
+ * statement's own parameters; those of the filter follow. Rows of `messages` are called `m` there.
+ */
+export function withFilter(name: string, fixed: readonly unknown[], filter: MessageFilter): Statement {
+  const values = [...fixed];
+  const conditions = (known: Partial<Record<Field, Condition>>): string => {
+    const parts = (Object.entries(known) as [Field, Condition][]).flatMap(([field, condition]) => {
+      const wanted = filter[field];
+      return wanted === undefined ? [] : [condition(`$${values.push(wanted)}`)];
+    });
+    return parts.length === 0 ? 'true' : `(${parts.join(' and ')})`;
+  };
+  const indexed = conditions(INDEXED);
+  const residual = conditions(RESIDUAL);
+  // Functions, since "$'" in a replacement text would mean something.
+  const text = sql(name)
+    .replaceAll('/*indexed*/ true', () => indexed)
+    .replaceAll('/*residual*/ true', () => residual);
+  return { text, values };
+}

@@ -1,0 +1,184 @@
+// The group-commit recorder: everything that work passing through needs of the table, in multi-row statements.
+
+import type { Clock } from '../domain/clock.js';
+import { CarillonError } from '../domain/errors.js';
+import type { MessageId } from '../domain/ids.js';
+import { type Acceptance, acceptGroup, type AcceptSettings, type Submission } from './accepts.js';
+import type { Database } from './database.js';
+import { type Fire, type Fired, recordFires } from './fires.js';
+import { GroupCommit } from './group-commit.js';
+import { byId, type DispatchRow, type StoredMessage } from './message-columns.js';
+import { withPartitions } from './partitions.js';
+import { type Outcome, type OutcomeSettings, recordOutcomes, type Recorded } from './outcomes.js';
+import { scheduleFromRow, type ScheduleRow } from './schedule-row.js';
+import type { Schedule } from '../domain/schedule.js';
+
+/** Most rows of one statement: large enough that a round trip costs little for each, small enough to stay under a few megabytes. */
+const MAX_ROWS = 500;
+/** While one group waits for its commit, another can be sent. */
+const MAX_GROUPS = 2;
+const RETRY_EVERY_MS = 250;
+
+export interface RecorderSettings extends AcceptSettings, OutcomeSettings {
+  /** Told when the table goes away and when it is back. */
+  readonly onAvailability: (available: boolean, error?: unknown) => void;
+}
+
+/** A schedule that a claim brought, and what its overlap policy needs to know. */
+export interface ClaimedSchedule {
+  readonly schedule: Schedule;
+  /** Whether an occurrence before is under way or waits. Always false under the policy "allow". */
+  readonly underWay: boolean;
+  /** Occurrences that wait (policy "queue"). */
+  readonly waiting: number;
+}
+
+export interface ScheduleKey {
+  readonly tenantId: number;
+  readonly id: string;
+}
+
+export class Recorder {
+  readonly #database: Database;
+  readonly #settings: RecorderSettings;
+  readonly #accepts: GroupCommit<Submission, Acceptance>;
+  readonly #outcomes: GroupCommit<Outcome, Recorded>;
+  readonly #fires: GroupCommit<Fire, Fired>;
+  readonly #messages: GroupCommit<MessageId, StoredMessage | null>;
+  readonly #schedules: GroupCommit<ScheduleKey, ClaimedSchedule | null>;
+  /** Pending while the table is away. */
+  #away: Promise<void> | null = null;
+  #stopped = false;
+
+  constructor(database: Database, clock: Clock, settings: RecorderSettings) {
+    this.#database = database;
+    this.#settings = settings;
+    const limits = { maxItems: MAX_ROWS, maxGroups: MAX_GROUPS };
+    this.#accepts = new GroupCommit(limits, (group) =>
+      this.#watched(() =>
+        withPartitions(
+          database,
+          group.map(({ message }) => message.dueAtMs),
+          () => acceptGroup(database, settings, clock.nowMs(), group),
+        ),
+      ),
+    );
+    this.#outcomes = new GroupCommit(limits, (group) => this.#held(() => recordOutcomes(database, settings, group)));
+    this.#fires = new GroupCommit(limits, (group) =>
+      this.#watched(() =>
+        withPartitions(
+          database,
+          group.flatMap(({ occurrences }) => occurrences.map(({ message }) => message.dueAtMs)),
+          () => recordFires(database, clock.nowMs(), group),
+        ),
+      ),
+    );
+    this.#messages = new GroupCommit(limits, (group) => this.#watched(() => this.#readMessages(group)));
+    this.#schedules = new GroupCommit(limits, (group) => this.#watched(() => this.#readSchedules(group)));
+  }
+
+  /** Commits submissions. Throws TABLE_UNAVAILABLE when the table is away; then it may or may not have been committed. */
+  accept(submissions: readonly Submission[]): Promise<Acceptance[]> {
+    return this.#accepts.addAll(submissions);
+  }
+
+  /** Records an outcome. While the table is away it is held and recorded when the table is back. Rejects after `stop`. */
+  record(outcome: Outcome): Promise<Recorded> {
+    return this.#outcomes.add(outcome);
+  }
+
+  /** Records a schedule's occurrences and advances it, fenced by its shard's epoch. */
+  fire(fire: Fire): Promise<Fired> {
+    return this.#fires.add(fire);
+  }
+
+  /** Null when there is no such message. */
+  readMessage(id: MessageId): Promise<StoredMessage | null> {
+    return this.#messages.add(id);
+  }
+
+  /** Null when there is no such schedule. */
+  readSchedule(key: ScheduleKey): Promise<ClaimedSchedule | null> {
+    return this.#schedules.add(key);
+  }
+
+  /** Resolves when the table answers; at once when nothing says that it does not. Actors wait for it before they claim. */
+  available(): Promise<void> {
+    return this.#away ?? Promise.resolve();
+  }
+
+  get isAvailable(): boolean {
+    return this.#away === null;
+  }
+
+  /** Stops holding outcomes: what cannot be recorded now is left to the next owner. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  async #held<Result>(write: () => Promise<Result>): Promise<Result> {
+    for (;;) {
+      try {
+        return await this.#watched(write);
+      } catch (error) {
+        if (!isAway(error) || this.#stopped) throw error;
+        await Promise.race([this.available(), pause(RETRY_EVERY_MS)]);
+      }
+    }
+  }
+
+  async #watched<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      if (isAway(error)) this.#noticeAway(error);
+      throw error;
+    }
+  }
+
+  #noticeAway(error: unknown): void {
+    if (this.#away !== null) return;
+    this.#settings.onAvailability(false, error);
+    this.#away = this.#untilBack();
+  }
+
+  async #untilBack(): Promise<void> {
+    while (!this.#stopped) {
+      await pause(RETRY_EVERY_MS);
+      try {
+        await this.#database.text('select 1');
+        break;
+      } catch {
+        // Still away.
+      }
+    }
+    this.#away = null;
+    this.#settings.onAvailability(true);
+  }
+
+  async #readMessages(ids: MessageId[]): Promise<(StoredMessage | null)[]> {
+    const rows = byId(await this.#database.run<DispatchRow>('select-dispatch', [ids]));
+    return ids.map((id) => rows.get(id) ?? null);
+  }
+
+  async #readSchedules(keys: ScheduleKey[]): Promise<(ClaimedSchedule | null)[]> {
+    const rows = await this.#database.run<ScheduleRow & { under_way: boolean; waiting: number }>(
+      'select-schedules-to-fire',
+      [keys.map((key) => key.tenantId), keys.map((key) => key.id)],
+    );
+    const byName = new Map(rows.map((row) => [`${row.tenant_id}\n${row.id}`, row]));
+    return keys.map((key) => {
+      const row = byName.get(`${key.tenantId}\n${key.id}`);
+      if (row === undefined) return null;
+      return { schedule: scheduleFromRow(row), underWay: row.under_way, waiting: row.waiting };
+    });
+  }
+}
+
+function isAway(error: unknown): boolean {
+  return error instanceof CarillonError && error.code === 'TABLE_UNAVAILABLE';
+}
+
+function pause(durationMs: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, durationMs));
+}
