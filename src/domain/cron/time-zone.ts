@@ -14,7 +14,7 @@ export interface ZoneSegment {
   readonly offsetMs: number;
 }
 
-const BLOCK_MS = 2 ** 35;
+const BLOCK_MS = 400 * 86_400_000;
 const PROBE_STEP_MS = 3 * 86_400_000;
 /** About 70 years for each zone; a search that leaves them builds a block again in less than a millisecond. */
 const MAX_BLOCKS_PER_ZONE = 64;
