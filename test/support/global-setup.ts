@@ -7,6 +7,7 @@ import {
   readdirSync,
   rmSync,
   statfsSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,6 +31,7 @@ declare module 'vitest' {
 const PREFIX = 'carillon-test-';
 const END_TIMEOUT_MS = 5_000;
 const OWNER_FILE = 'owner.json';
+const OWNERLESS_MS = 60_000;
 const ROOM_IN_MEMORY_BYTES = 6 * 2 ** 30;
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
@@ -96,13 +98,20 @@ function fastFolder(): string {
 /** Removes what runs left behind that were killed outright. */
 function sweepDeadRuns(base: string): void {
   for (const name of readdirSync(base).filter((entry) => entry.startsWith(PREFIX))) {
+    const folder = path.join(base, name);
     try {
-      const owner = JSON.parse(readFileSync(path.join(base, name, OWNER_FILE), 'utf8')) as ProcessIdentity;
-      if (!isRunning(owner)) removeRun(path.join(base, name));
+      if (isAbandoned(folder)) removeRun(folder);
     } catch {
-      // Not ours to judge: another user's, or another run is making it at this moment.
+      // Another user's, or another sweep was quicker.
     }
   }
+}
+
+/** A folder without an owner is either just being made, or what a test still wrote while its run was being removed. */
+function isAbandoned(folder: string): boolean {
+  const file = path.join(folder, OWNER_FILE);
+  if (!existsSync(file)) return Date.now() - statSync(folder).mtimeMs > OWNERLESS_MS;
+  return !isRunning(JSON.parse(readFileSync(file, 'utf8')) as ProcessIdentity);
 }
 
 /**
