@@ -141,9 +141,12 @@ function expand(fields: PlainItems): Record<keyof CronFields, number[]> {
   return values;
 }
 
+/** cron-parser would look at the clock otherwise; only the fields are of interest. */
+const READ_AT = { currentDate: new Date(0), tz: 'UTC' };
+
 function parseRow(text: string): CronFieldCollection {
   try {
-    return CronExpressionParser.parse(text).fields;
+    return CronExpressionParser.parse(text, READ_AT).fields;
   } catch (error) {
     throw new CarillonError('INVALID_CRON', `cron expression cannot be read as ${quote(text)}`, { cause: error });
   }
