@@ -142,6 +142,7 @@ async function startStores(
   const logs = path.join(home, 'logs');
   const say = (line: string): void => console.log(line);
   const supervised = async (name: string, startStore: (port?: number) => Promise<LocalStore>): Promise<string> => {
+    say(`Starting ${name}`);
     const store = await keepRunning(name, startStore, () => signals.stopping(), say);
     running.stores.push(store);
     return store.url;
