@@ -132,7 +132,11 @@ export const MESSAGE_FILTERS = ['url', 'host', 'path', 'label', 'scheduleId', 'c
 export const DATE_FILTERS = ['fromDate', 'toDate'] as const;
 
 /** Filters by features of later releases: a message that has none of them must not seem to have been looked for. */
-const LATER_FILTERS = { queueName: 'queues', topicName: 'URL groups', flowControlKey: 'flow control' } as const;
+const LATER_FILTERS = {
+  queueName: 'queues are',
+  topicName: 'URL groups are',
+  flowControlKey: 'flow control is',
+} as const;
 export const LATER_FILTER_NAMES = Object.keys(LATER_FILTERS) as (keyof typeof LATER_FILTERS)[];
 
 /** The shared filters. Throws NOT_IMPLEMENTED for those of later releases. */
@@ -141,7 +145,7 @@ export function readMessageFilter(parameters: Parameters): MessageFilter {
     if (!parameters.has(name)) continue;
     throw new CarillonError(
       'NOT_IMPLEMENTED',
-      `${name}: ${LATER_FILTERS[name]} are not implemented yet, so no message can be chosen by them; leave the filter out`,
+      `${name}: ${LATER_FILTERS[name]} not implemented yet, so no message can be chosen by them; leave the filter out`,
     );
   }
   return defined({
