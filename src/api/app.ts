@@ -11,11 +11,15 @@ import { readTarget, type RawTarget } from './raw-target.js';
 import { registerAdmin } from './routes/tenants.js';
 import { registerBatch } from './routes/batch.js';
 import { registerCron } from './routes/cron.js';
+import { registerDlq } from './routes/dlq.js';
+import { registerEvents } from './routes/events.js';
 import { registerHealth } from './routes/health.js';
 import { registerKeys } from './routes/keys.js';
+import { registerMessages } from './routes/messages.js';
 import { registerNotImplemented } from './routes/not-implemented.js';
 import { registerOpenApi } from './routes/openapi.js';
 import { registerPublish } from './routes/publish.js';
+import { registerRuns } from './routes/runs.js';
 import { registerSchedules } from './routes/schedules.js';
 import type { ApiServices } from './services.js';
 
@@ -100,7 +104,10 @@ function registerRoutes(app: FastifyInstance, services: ApiServices): void {
   registerAdmin(app, services);
   registerHealth(app, services);
   registerOpenApi(app);
-  // Reads: registerMessages(app, services), registerDlq, registerEvents, registerRuns go here.
+  registerMessages(app, services);
+  registerDlq(app, services);
+  registerEvents(app, services);
+  registerRuns(app, services);
 }
 
 function targetOf(targets: WeakMap<IncomingMessage, RawTarget>): (this: FastifyRequest) => RawTarget {

@@ -1,12 +1,12 @@
 // How the OpenAPI document is made from the routes' schemas.
 
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
-import { Type, type TObject, type TSchema } from '@sinclair/typebox';
+import { Type, type TSchema } from '@sinclair/typebox';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The path to show in the document where the router sees another one, and what its parameters mean. */
-    readonly documentedPath?: { readonly url: string; readonly params: TObject };
+    readonly documentedPath?: { readonly url: string; readonly params: object };
   }
 }
 
@@ -62,16 +62,16 @@ const FAULTS = {
   503: 'The table is away; try again after Retry-After seconds. Nothing was accepted',
 } as const;
 
-/** The `response` part of a route's schema: what success gives, and which faults there are. (Typed widely: nothing infers from it.) */
+/** The `response` part of a route's schema: what success gives, and which faults there are. */
 export function responses(
   success: Readonly<Record<number, TSchema>>,
   ...faults: (keyof typeof FAULTS)[]
-): Readonly<Record<number, object>> {
+): Record<number, TSchema> {
   const described = faults.map((status) => [status, { ...FaultBody, description: FAULTS[status] }] as const);
   return { ...success, ...(Object.fromEntries(described) as Record<number, TSchema>) };
 }
 
-export const DESTINATION_PATH = Type.Object({
+export const DESTINATION_PATH: object = Type.Object({
   destination: Type.String({
     description:
       'Absolute http or https URL, as it is or percent-encoded as a whole, with its own query. ' +

@@ -1,7 +1,7 @@
 // POST /v2/publish/{destination}: one message, accepted when the answer says so.
 
 import { Type } from '@sinclair/typebox';
-import type { FastifyInstance, RouteGenericInterface } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { invariant } from '../../domain/errors.js';
 import { toWireMessageId } from '../../domain/ids.js';
 import type { Acceptance } from '../../intake/intake.js';
@@ -23,7 +23,7 @@ export const PublishAnswer = Type.Object(
 );
 
 export function registerPublish(app: FastifyInstance, services: ApiServices): void {
-  app.post<RouteGenericInterface>(
+  app.post(
     '/v2/publish',
     {
       schema: {

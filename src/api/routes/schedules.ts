@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream';
 import { Type, type Static } from '@sinclair/typebox';
-import type { FastifyInstance, RouteGenericInterface } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { CarillonError } from '../../domain/errors.js';
 import { checkScheduleId, toWireMessageId } from '../../domain/ids.js';
 import type { Schedule } from '../../domain/schedule.js';
@@ -59,7 +59,7 @@ function noSchedule(text: string): CarillonError {
 }
 
 function registerCreate(app: FastifyInstance, services: ApiServices): void {
-  app.post<RouteGenericInterface>(
+  app.post(
     '/v2/schedules',
     {
       schema: {
