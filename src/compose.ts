@@ -160,9 +160,13 @@ async function startWith({ config, log, identity, database, redis }: Stores): Pr
     stopping = true;
     log.info('draining');
     const closed = app.close();
+    // What cannot be recorded by then, because the table is away, is left to the next owner.
+    const limit = setTimeout(() => recorder.stop(), config.CARILLON_DRAIN_MS);
     await holder.stop();
+    clearTimeout(limit);
     await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, CLOSE_MS))]);
     recorder.stop();
+    offers.stop();
     await maintenance.stop();
     await http.close();
     clock.stop();
@@ -212,7 +216,7 @@ function watchRedis(redis: Redis, holder: ShardHolder, offers: Offers, log: Logg
     while (redis.status === 'ready') {
       try {
         await holder.redisIsBack();
-        await offers.redisIsBack();
+        await offers.retry();
         return;
       } catch (error) {
         log.warn({ err: error }, 'the queue is back, its shards could not be fenced yet');

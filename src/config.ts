@@ -158,7 +158,7 @@ export const SETTINGS = {
   ),
   CARILLON_RESPONSE_KEPT_BYTES: integer(4 * KIB, 0, MIB, 'How much of the answer the record keeps.'),
   CARILLON_RESPONSE_MAX_BYTES: integer(MIB, 0, 64 * MIB, 'How much of an answer is read (and given to a callback).'),
-  CARILLON_CALENDAR_COUNT_MAX: integer(1_000, 1, 10_000, 'Most times a calendar preview answers with.'),
+  CARILLON_CALENDAR_COUNT_MAX: integer(100, 1, 100, 'Most times a calendar preview answers with.'),
 
   CARILLON_DEDUPLICATION_MS: integer(
     10 * MINUTE,

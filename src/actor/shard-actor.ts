@@ -71,7 +71,8 @@ export class ShardActor {
   #stopping = false;
   #wake: (() => void) | null = null;
   #sleepUntilMs = 0;
-  #landed: (() => void) | null = null;
+  readonly #landed = new Signal();
+  readonly #stopAsked = new Signal();
   #running: Promise<void> | null = null;
 
   constructor(shard: number, epoch: number, parts: ActorParts) {
@@ -128,22 +129,25 @@ export class ShardActor {
    * queue at once. May be called again; then it waits for the same end.
    */
   async stop(drainMs: number): Promise<void> {
-    this.#stopping = true;
-    this.#wake?.();
-    if (this.#flights.size > 0) {
-      const landed = new Promise<void>((resolve) => (this.#landed = resolve));
-      const timer = setTimeout(() => this.#abort.abort(), drainMs);
-      await landed;
-      clearTimeout(timer);
-    }
+    this.#cease();
+    const timer = setTimeout(() => this.#abort.abort(), drainMs);
     await this.#running;
+    if (this.#flights.size > 0) await this.#landed.given;
+    clearTimeout(timer);
     await this.#flushSettlements();
+  }
+
+  #cease(): void {
+    this.#stopping = true;
+    this.#stopAsked.give();
+    this.#wake?.();
   }
 
   async #run(): Promise<void> {
     while (!this.#stopping) {
       try {
-        await this.#parts.recorder.available();
+        const { recorder } = this.#parts;
+        if (!recorder.isAvailable) await Promise.race([recorder.available(), this.#stopAsked.given]);
         const pauseMs = await this.#claimOnce();
         if (pauseMs > 0) await this.#sleep(pauseMs);
       } catch (error) {
@@ -182,11 +186,11 @@ export class ShardActor {
   async #refused(kind: 'lost' | 'stale'): Promise<void> {
     if (kind === 'stale') {
       this.#log.warn({ epoch: this.#epoch }, 'fenced: the shard has another owner');
-      this.#stopping = true;
+      this.#cease();
       return;
     }
     const epoch = await this.#parts.refence(this.shard);
-    if (epoch === null) this.#stopping = true;
+    if (epoch === null) this.#cease();
   }
 
   #sleep(durationMs: number): Promise<void> {
@@ -236,7 +240,7 @@ export class ShardActor {
   #land(id: string): void {
     this.#flights.delete(id);
     this.#parts.slots.release(1);
-    if (this.#flights.size === 0) this.#landed?.();
+    if (this.#stopping && this.#flights.size === 0) this.#landed.give();
   }
 
   async #fire(claim: Claim, key: ScheduleKeyOfEntry): Promise<void> {
@@ -314,6 +318,22 @@ export class ShardActor {
     await this.#parts.queue.settle(this.shard, settlements);
     const soonest = Math.min(...settlements.map(({ backAtMs }) => backAtMs ?? Infinity));
     this.wake(soonest);
+  }
+}
+
+/** Given once, and from then on for ever. */
+class Signal {
+  readonly given: Promise<void>;
+  readonly #resolve: () => void;
+
+  constructor() {
+    let resolve = (): void => undefined;
+    this.given = new Promise((given) => (resolve = given));
+    this.#resolve = resolve;
+  }
+
+  give(): void {
+    this.#resolve();
   }
 }
 

@@ -8,6 +8,7 @@ import type { CancelResult, QueueEntry, ShardQueue } from './shard-queue.js';
 
 /** Most offers that wait for Redis to come back. */
 const MAX_WAITING = 20_000;
+const RETRY_EVERY_MS = 1_000;
 
 /** Wakes the actor of a shard, if it sleeps beyond this time. */
 export type Wake = (shard: number, dueAtMs: number) => void;
@@ -21,6 +22,8 @@ export class Offers {
   #gathered = new Map<number, QueueEntry[]>();
   #waiting: Waiting[] = [];
   #leftToSweeps = 0;
+  #retrying = false;
+  #timer: NodeJS.Timeout | null = null;
 
   readonly #onFault: (error: unknown) => void;
 
@@ -59,12 +62,36 @@ export class Offers {
     return this.#orLater(tell, tell);
   }
 
-  /** Makes the offers that waited for Redis. Called when it is back. */
-  async redisIsBack(): Promise<void> {
-    const waiting = this.#waiting;
+  /** Makes the offers that waited, up to the first that fails again. Called when Redis is back, and now and then meanwhile. */
+  async retry(): Promise<void> {
+    if (this.#retrying) return;
+    this.#retrying = true;
+    try {
+      while (this.#waiting.length > 0) {
+        await this.#waiting[0]?.();
+        this.#waiting.shift();
+      }
+      this.#leftToSweeps = 0;
+    } catch (error) {
+      if (!(error instanceof CarillonError)) throw error;
+    } finally {
+      this.#retrying = false;
+      this.#retryLater();
+    }
+  }
+
+  stop(): void {
     this.#waiting = [];
-    this.#leftToSweeps = 0;
-    for (const tell of waiting) await this.#orLater(tell, tell);
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  /** Redis may refuse without going away (it is full), so that nothing says when it takes offers again. */
+  #retryLater(): void {
+    if (this.#timer !== null || this.#waiting.length === 0) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      this.retry().catch(this.#onFault);
+    }, RETRY_EVERY_MS);
   }
 
   #flush(): void {
@@ -92,6 +119,7 @@ export class Offers {
       if (!(error instanceof CarillonError)) throw error;
       if (this.#waiting.length < MAX_WAITING) this.#waiting.push(later);
       else this.#leftToSweeps += 1;
+      this.#retryLater();
       return null;
     }
   }
