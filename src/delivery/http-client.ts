@@ -212,13 +212,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   private wasStale(connection: Connection, error: unknown): boolean {
-    return (
-      !this.resent &&
-      connection.used &&
-      this.phase === 'waiting for the answer' &&
-      performance.now() - this.sentAtMs < this.settings.staleResendMs &&
-      isSocketLoss(error)
-    );
+    if (this.resent || !connection.used || !isSocketLoss(error)) return false;
+    // Lost before it was sent on at all.
+    if (this.phase === 'connecting') return true;
+    return this.phase === 'waiting for the answer' && performance.now() - this.sentAtMs < this.settings.staleResendMs;
   }
 
   private settleResponse(truncated: boolean): void {

@@ -294,7 +294,7 @@ describe('the end', () => {
     await expect.poll(() => arrived).toBe(4);
     const startedAtMs = performance.now();
     await Promise.all([client.close(), client.close(), hanging.close()]);
-    expect(performance.now() - startedAtMs).toBeLessThan(500);
+    expect(performance.now() - startedAtMs).toBeLessThan(1500);
     const results = await Promise.all([
       ...underWay,
       connecting,
