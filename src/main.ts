@@ -5,6 +5,9 @@ import { type Config, readConfig } from './config.js';
 import { CarillonError } from './domain/errors.js';
 import { createLogger } from './telemetry/logger.js';
 
+// Name look-ups block a thread of libuv's pool each: with the default of four, a few dead domains would hold up the others.
+process.env.UV_THREADPOOL_SIZE ??= '16';
+
 function configOrExit(): Config {
   try {
     return readConfig(process.env);

@@ -12,6 +12,7 @@ import type { Clock } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import type { Message } from '../domain/message.js';
 import type { HostLimiter } from '../delivery/host-limiter.js';
+import { parseTarget } from '../delivery/target.js';
 import { parseScheduleEntry, type ScheduleKeyOfEntry } from '../queue/keys.js';
 import type { Offers } from '../queue/offers.js';
 import { decodePayload } from '../queue/payload.js';
@@ -71,6 +72,8 @@ export class ShardActor {
   #stopping = false;
   #wake: (() => void) | null = null;
   #sleepUntilMs = 0;
+  /** The soonest time that the mailbox told of since the last claim was sent: its answer may not know of it yet. */
+  #toldOfMs = Infinity;
   readonly #landed = new Signal();
   readonly #stopAsked = new Signal();
   #running: Promise<void> | null = null;
@@ -102,6 +105,7 @@ export class ShardActor {
 
   /** Mailbox: work due at this time was queued. */
   wake(dueAtMs: number): void {
+    this.#toldOfMs = Math.min(this.#toldOfMs, dueAtMs);
     if (dueAtMs < this.#sleepUntilMs) this.#wake?.();
   }
 
@@ -149,7 +153,7 @@ export class ShardActor {
         const { recorder } = this.#parts;
         if (!recorder.isAvailable) await Promise.race([recorder.available(), this.#stopAsked.given]);
         const pauseMs = await this.#claimOnce();
-        if (pauseMs > 0) await this.#sleep(pauseMs);
+        if (pauseMs > 0) await this.#sleep(Math.min(pauseMs, this.#untilToldOfMs()));
       } catch (error) {
         if (!isTrouble(error)) this.#log.error({ err: error }, 'claim failed');
         await this.#sleep(TROUBLE_PAUSE_MS);
@@ -164,6 +168,7 @@ export class ShardActor {
     let used = 0;
     try {
       if (this.#stopping) return 0;
+      this.#toldOfMs = Infinity;
       const reply = await queue.claim(this.shard, this.#epoch, taken);
       if (reply.kind !== 'claimed') {
         await this.#refused(reply.kind);
@@ -181,6 +186,11 @@ export class ShardActor {
     const idleUntilMs = reply.nowMs + this.#parts.settings.idleClaimMs;
     const nextMs = Math.min(reply.nextDueAtMs ?? idleUntilMs, reply.nextLapseAtMs ?? idleUntilMs, idleUntilMs);
     return Math.max(nextMs - this.#parts.clock.nowMs(), 1);
+  }
+
+  /** How long until the work that came in behind the claim's back; at least 1, in milliseconds. */
+  #untilToldOfMs(): number {
+    return Math.max(this.#toldOfMs - this.#parts.clock.nowMs(), 1);
   }
 
   async #refused(kind: 'lost' | 'stale'): Promise<void> {
@@ -341,8 +351,9 @@ function isToBeSent(stored: StoredMessage): boolean {
   return stored.state === 'pending' && !stored.held;
 }
 
+/** An unreadable URL fails its attempt by itself; until then it has a host of its own. */
 function hostOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).host : '';
+  return parseTarget(url)?.host ?? '';
 }
 
 /** Redis or the table is away: known to those who watch them, and to be waited out. */
