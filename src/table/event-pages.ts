@@ -26,14 +26,14 @@ export interface EventPage {
 }
 
 /** The first stretch, and by how much it widens. */
-const FIRST_WINDOW_MS = 60_000;
-const WIDENING = 10;
+const FIRST_WINDOW_MS = 10 * 60_000;
+const WIDENING = 16;
 /** After a stretch was crowded, the next ones widen with care. */
 const CAREFUL_WIDENING = 2;
-const NARROWING = 8;
+const NARROWING = 10;
 /** From this width on, one more stretch takes all that is left. */
 const WIDEST_WINDOW_MS = 400 * 86_400_000;
-/** How many rows of a kind crowd a stretch. */
+/** How many rows crowd a stretch. */
 const CROWD_ROWS = 2_000;
 /** Events are stamped by several clocks; those of a node that is a little ahead are not to be missed. */
 const CLOCK_MARGIN_MS = 60_000;

@@ -4,8 +4,9 @@ import { fromUuid, messageIdFloor, type MessageId } from '../domain/ids.js';
 import type { HeaderMap, MessageState } from '../domain/message.js';
 import type { Queryable } from './database.js';
 import { timestamp } from './message-columns.js';
-import { withFilter, type MessageFilter } from './message-filter.js';
+import { isUnfiltered, withFilter, type MessageFilter } from './message-filter.js';
 import { messageRecord, type MessageRecord, type MessageRecordRow } from './message-reads.js';
+import { sql } from './sql.js';
 
 export const EVENT_STATES = ['CREATED', 'ACTIVE', 'ERROR', 'RETRY', 'DELIVERED', 'FAILED', 'CANCELED'] as const;
 export type EventState = (typeof EVENT_STATES)[number];
@@ -30,55 +31,65 @@ export function comparePlaces(a: EventPlace, b: EventPlace): number {
   return a.sequence - b.sequence;
 }
 
-type MarkKind = 'created' | 'started' | 'failed' | 'ended';
-
-/** Which marks tell of which states. */
-const KIND_OF_STATE: Record<EventState, MarkKind> = {
-  CREATED: 'created',
-  ACTIVE: 'started',
-  ERROR: 'failed',
-  RETRY: 'failed',
-  DELIVERED: 'ended',
-  FAILED: 'ended',
-  CANCELED: 'ended',
-};
-
-interface MarkRow {
-  readonly kind: MarkKind;
-  readonly id: string;
-  readonly at: number;
-  readonly attempt: number;
-  readonly state: MessageState;
-  readonly retried: boolean;
-  /** Absent where the statement gives matching rows only. */
-  readonly matches?: boolean;
-}
-
 const PLACES_PER_ATTEMPT = 4;
 /** After all attempts, however many a message may have. */
 const LAST_PLACE = 2 ** 30;
 
-function marksOf(row: MarkRow): EventMark[] {
+interface MessageMarkRow {
+  readonly id: string;
+  readonly state: MessageState;
+  readonly created_at: number;
+  readonly started_at: number | null;
+  readonly finished_at: number | null;
+  readonly attempts: number;
+}
+
+interface AttemptMarkRow {
+  readonly id: string;
+  readonly attempt: number;
+  readonly started_at: number;
+  readonly finished_at: number;
+  readonly retried: boolean;
+}
+
+const LAST_STATES: Partial<Record<MessageState, EventState>> = {
+  delivered: 'DELIVERED',
+  failed: 'FAILED',
+  canceled: 'CANCELED',
+};
+
+/** The events of a message but for those of failed attempts. */
+function marksOfMessage(row: MessageMarkRow): EventMark[] {
   const messageId = fromUuid(row.id);
-  const mark = (state: EventState, sequence: number): EventMark => ({
-    atMs: row.at,
-    messageId,
-    sequence,
-    state,
-    attempt: row.attempt,
-  });
-  const first = row.attempt * PLACES_PER_ATTEMPT;
-  switch (row.kind) {
-    case 'created':
-      return [mark('CREATED', 0)];
-    case 'started':
-      return [mark('ACTIVE', first)];
-    case 'failed':
-      return row.retried ? [mark('ERROR', first + 1), mark('RETRY', first + 2)] : [mark('ERROR', first + 1)];
-    case 'ended':
-      if (row.state === 'delivered') return [mark('DELIVERED', LAST_PLACE)];
-      return [mark(row.state === 'failed' ? 'FAILED' : 'CANCELED', LAST_PLACE)];
+  const marks: EventMark[] = [{ atMs: row.created_at, messageId, sequence: 0, state: 'CREATED', attempt: 0 }];
+  const attempt = row.attempts;
+  // An attempt that failed has a row of its own, which tells when it began.
+  if (row.state === 'delivered' && row.started_at !== null) {
+    const sequence = attempt * PLACES_PER_ATTEMPT;
+    marks.push({ atMs: row.started_at, messageId, sequence, state: 'ACTIVE', attempt });
   }
+  const last = LAST_STATES[row.state];
+  if (last !== undefined && row.finished_at !== null) {
+    marks.push({ atMs: row.finished_at, messageId, sequence: LAST_PLACE, state: last, attempt });
+  }
+  return marks;
+}
+
+function marksOfAttempt(row: AttemptMarkRow): EventMark[] {
+  const of = { messageId: fromUuid(row.id), attempt: row.attempt };
+  const first = row.attempt * PLACES_PER_ATTEMPT;
+  const marks: EventMark[] = [
+    { ...of, atMs: row.started_at, sequence: first, state: 'ACTIVE' },
+    { ...of, atMs: row.finished_at, sequence: first + 1, state: 'ERROR' },
+  ];
+  if (row.retried) marks.push({ ...of, atMs: row.finished_at, sequence: first + 2, state: 'RETRY' });
+  return marks;
+}
+
+const OF_ATTEMPTS: ReadonlySet<EventState> = new Set(['ACTIVE', 'ERROR', 'RETRY']);
+
+function wantsAttempts(states: ReadonlySet<EventState>): boolean {
+  return [...states].some((state) => OF_ATTEMPTS.has(state));
 }
 
 /** All marks of some messages that the filter wants, unordered. */
@@ -89,9 +100,15 @@ export async function marksOfMessages(
   filter: MessageFilter,
   states: ReadonlySet<EventState>,
 ): Promise<EventMark[]> {
-  const { text, values } = withFilter('select-event-marks', [tenantId, messageIds], filter);
-  const rows = await table.text<MarkRow>(text, values);
-  return rows.flatMap(marksOf).filter((mark) => states.has(mark.state));
+  const { text, values } = withFilter('select-marks-of-messages', [tenantId, messageIds], filter);
+  const messages = await table.text<MessageMarkRow>(text, values);
+  const ids = messages.map((row) => row.id);
+  const attempts =
+    ids.length === 0 || !wantsAttempts(states)
+      ? []
+      : await table.run<AttemptMarkRow>('select-attempt-marks-of-messages', [ids]);
+  const marks = [...messages.flatMap(marksOfMessage), ...attempts.flatMap(marksOfAttempt)];
+  return marks.filter((mark) => states.has(mark.state));
 }
 
 export interface EventWindow {
@@ -103,9 +120,11 @@ export interface EventWindow {
 const DAY_MS = 86_400_000;
 /** A misfired occurrence is created long after the nominal time in its id; the misfire window is 31 days at most. */
 const CREATED_AFTER_DUE_MS = 32 * DAY_MS;
+const LOWEST_ID = messageIdFloor(0);
+const HIGHEST_ID = 'f'.repeat(32);
 
 /**
- * The marks of a stretch of time, unordered, or `crowded` when one kind has `limit` rows or more: then the stretch must be
+ * The marks of a stretch of time, unordered, or `crowded` when there are `limit` rows or more: then the stretch must be
  * shorter. With `limit` null everything is given.
  */
 export async function marksOfWindow(
@@ -116,33 +135,70 @@ export async function marksOfWindow(
   states: ReadonlySet<EventState>,
   limit: number | null,
 ): Promise<EventMark[] | 'crowded'> {
-  const kinds = new Set([...states].map((state) => KIND_OF_STATE[state]));
-  const fixed = [
-    tenantId,
-    timestamp(window.fromMs),
-    timestamp(window.untilMs),
-    messageIdFloor(window.fromMs - CREATED_AFTER_DUE_MS),
-    messageIdFloor(window.untilMs + DAY_MS),
-    limit,
-    [...kinds],
+  const messages = await messagesOfWindow(table, tenantId, window, filter, states, limit);
+  if (limit !== null && messages.length >= limit) return 'crowded';
+  const attempts = wantsAttempts(states) ? await attemptsOfWindow(table, tenantId, window, limit) : [];
+  if (limit !== null && attempts.length >= limit) return 'crowded';
+  const wanted = await wantedOf(table, tenantId, attempts, filter);
+  const marks = [
+    ...messages.filter((row) => row.matches).flatMap(marksOfMessage),
+    ...attempts.filter((row) => wanted === null || wanted.has(row.id)).flatMap(marksOfAttempt),
   ];
-  const { text, values } = withFilter('select-event-window', fixed, filter);
-  const rows = await table.text<MarkRow>(text, values);
-  if (limit !== null && isCrowded(rows, limit)) return 'crowded';
-  return rows
-    .filter((row) => row.matches === true)
-    .flatMap(marksOf)
-    .filter((mark) => states.has(mark.state));
+  const { fromMs, untilMs } = window;
+  return marks.filter((mark) => states.has(mark.state) && mark.atMs >= fromMs && mark.atMs < untilMs);
 }
 
-/** Each kind is cut at the limit by itself, but "started" comes from two tables. */
-function isCrowded(rows: readonly MarkRow[], limit: number): boolean {
-  const counts = new Map<string, number>();
-  for (const row of rows) {
-    const source = row.kind === 'started' && row.state === 'failed' ? 'started (failed)' : row.kind;
-    counts.set(source, (counts.get(source) ?? 0) + 1);
-  }
-  return [...counts.values()].some((count) => count >= limit);
+async function messagesOfWindow(
+  table: Queryable,
+  tenantId: number,
+  window: EventWindow,
+  filter: MessageFilter,
+  states: ReadonlySet<EventState>,
+  limit: number | null,
+): Promise<(MessageMarkRow & { matches: boolean })[]> {
+  const from = timestamp(window.fromMs);
+  const until = timestamp(window.untilMs);
+  // A stretch without length asks for none.
+  const stretch = (...asked: EventState[]): string[] =>
+    asked.some((s) => states.has(s)) ? [from, until] : [from, from];
+  // What is attempted is due, so later weeks need no look; but it may be created or canceled long before it is due.
+  const isDue = !states.has('CREATED') && !states.has('CANCELED');
+  const isNew = states.size === 1 && states.has('CREATED');
+  const fixed = [
+    tenantId,
+    ...stretch('CREATED'),
+    ...stretch('ACTIVE'),
+    ...stretch('DELIVERED', 'FAILED', 'CANCELED'),
+    isNew ? messageIdFloor(window.fromMs - CREATED_AFTER_DUE_MS) : LOWEST_ID,
+    isDue ? messageIdFloor(window.untilMs + DAY_MS) : HIGHEST_ID,
+    limit,
+  ];
+  const { text, values } = withFilter('select-message-marks', fixed, filter);
+  return await table.text(text, values);
+}
+
+async function attemptsOfWindow(
+  table: Queryable,
+  tenantId: number,
+  window: EventWindow,
+  limit: number | null,
+): Promise<AttemptMarkRow[]> {
+  const { fromMs, untilMs } = window;
+  const values = [tenantId, timestamp(fromMs), timestamp(untilMs), messageIdFloor(untilMs + DAY_MS), limit];
+  return await table.text(sql('select-attempt-marks'), values);
+}
+
+/** The messages of attempts that the filter wants, as they stand in the rows; null when it wants all. */
+async function wantedOf(
+  table: Queryable,
+  tenantId: number,
+  attempts: readonly AttemptMarkRow[],
+  filter: MessageFilter,
+): Promise<ReadonlySet<string> | null> {
+  if (isUnfiltered(filter) || attempts.length === 0) return null;
+  const ids = [...new Set(attempts.map((row) => row.id))];
+  const { text, values } = withFilter('select-matching', [tenantId, ids], filter);
+  return new Set((await table.text<{ id: string }>(text, values)).map((row) => row.id));
 }
 
 /** What an attempt came to, as readers see it. */

@@ -64,10 +64,37 @@ export interface AttemptSpec {
   readonly nextAttemptAtMs?: number | null;
 }
 
+/** What the answers of all routes have, taken together: a test looks at the part it asked for. */
+export interface AnswerBody {
+  readonly error: string;
+  readonly cursor?: string;
+  readonly messages: Shown[];
+  readonly events: Shown[];
+  readonly logs: Shown[];
+  readonly runs: Shown[];
+  readonly responses: readonly { readonly messageId: string }[];
+  readonly messageId: string;
+  readonly body?: string;
+  readonly bodyBase64?: string;
+  readonly header: Record<string, string[]>;
+  readonly request: { readonly body: string };
+  readonly deleted: number;
+  readonly failedAttempts: readonly unknown[];
+  readonly dlqId?: string;
+}
+
+/** A message, event or run in a list. */
+export interface Shown {
+  readonly messageId: string;
+  readonly dlqId: string;
+  readonly state: string;
+  readonly time: number;
+  readonly [name: string]: unknown;
+}
+
 export interface Answer {
   readonly status: number;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- tests look into answers of any shape
-  readonly json: any;
+  readonly json: AnswerBody;
   readonly text: string;
 }
 
@@ -185,7 +212,7 @@ export class Records {
   async call(options: InjectOptions, tenant = this.tenants[0]): Promise<Answer> {
     const authorization = `Bearer ${this.#tokens.get(tenant) ?? ''}`;
     const response = await this.app.inject({ ...options, headers: { authorization, ...options.headers } });
-    return { status: response.statusCode, text: response.body, json: response.body === '' ? null : response.json() };
+    return { status: response.statusCode, text: response.body, json: JSON.parse(response.body) as AnswerBody };
   }
 
   #row(spec: RowSpec): Record<string, unknown> {

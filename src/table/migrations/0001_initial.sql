@@ -133,8 +133,10 @@ create index messages_by_schedule on messages (tenant_id, schedule_id, id) where
 create index messages_overlap on messages (tenant_id, schedule_id, id) where state = 'pending' and overlap is not null;
 create index messages_dlq on messages (tenant_id, finished_at, id) where in_dlq;
 create index messages_by_label on messages using gin (labels) where labels is not null;
-create index messages_created on messages using brin (created_at);
-create index messages_finished on messages using brin (finished_at);
+-- For lists by time, over all weeks. Small ranges, summarized as they fill: a range without a summary is read each time.
+create index messages_created on messages using brin (created_at) with (pages_per_range = 32, autosummarize = on);
+create index messages_started on messages using brin (started_at) with (pages_per_range = 32, autosummarize = on);
+create index messages_finished on messages using brin (finished_at) with (pages_per_range = 32, autosummarize = on);
 
 -- A row for each failed attempt; the outcome of the last one is on the message.
 create table attempts (
@@ -151,7 +153,8 @@ create table attempts (
   node text,
   primary key (message_id, attempt)
 ) partition by range (message_id);
-create index attempts_finished on attempts using brin (finished_at);
+create index attempts_started on attempts using brin (started_at) with (pages_per_range = 32, autosummarize = on);
+create index attempts_finished on attempts using brin (finished_at) with (pages_per_range = 32, autosummarize = on);
 
 -- What work is for: "key" is Carillon-Idempotency-Key, "deduplication" Upstash-Deduplication-Id, "content" the hash of a request.
 create table idempotency_keys (
