@@ -1,0 +1,55 @@
+/** Times as people read them: UTC with its Z, or this machine's zone with its offset. */
+import { type CliFault, usageFault } from './io.js';
+
+export type Zone = 'utc' | 'local';
+
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)$/i;
+
+/** A time for a table: whole seconds. Nothing for what is not there. */
+export function time(at: string | number | undefined, zone: Zone): string {
+  return at === undefined ? '' : written(new Date(at), zone, false);
+}
+
+/** A time for a single record: with its milliseconds. */
+export function exactTime(at: string | number | undefined, zone: Zone): string | undefined {
+  return at === undefined ? undefined : written(new Date(at), zone, true);
+}
+
+/**
+ * A time on the command line, in epoch milliseconds. Its offset must be given, since nobody could tell whose wall clock is
+ * meant. Throws a usage fault.
+ */
+export function readTime(text: string, what: string): number {
+  const isIso = ISO.test(text);
+  const atMs = isIso
+    ? Date.parse(
+        text
+          .replace(',', '.')
+          .replace(/([+-]\d\d)(\d\d)$/, '$1:$2')
+          .toUpperCase(),
+      )
+    : NaN;
+  if (!Number.isNaN(atMs)) return atMs;
+  throw badTime(text, what);
+}
+
+function badTime(text: string, what: string): CliFault {
+  return usageFault(
+    `${what} is ${JSON.stringify(text.slice(0, 60))}, expected a time with Z or its offset, such as ` +
+      '2026-03-08T07:00:00Z or 2026-03-08T03:00:00-04:00',
+  );
+}
+
+function written(date: Date, zone: Zone, exact: boolean): string {
+  if (Number.isNaN(date.getTime())) return '';
+  const shifted = zone === 'utc' ? date : new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
+  const iso = shifted.toISOString();
+  const end = exact && !iso.endsWith('.000Z') ? -1 : -5;
+  return iso.slice(0, end) + (zone === 'utc' ? 'Z' : offset(-date.getTimezoneOffset()));
+}
+
+function offset(minutes: number): string {
+  const two = (value: number): string => String(value).padStart(2, '0');
+  const size = Math.abs(minutes);
+  return `${minutes < 0 ? '-' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`;
+}
