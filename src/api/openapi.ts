@@ -25,6 +25,9 @@ export function openApi(): FastifyDynamicSwaggerOptions {
       tags: [
         { name: 'messages', description: 'One piece of work with one due time' },
         { name: 'schedules', description: 'Recurring work' },
+        { name: 'runs', description: 'The record: what ran, when, and what came of it' },
+        { name: 'events', description: 'What happened to messages, step by step' },
+        { name: 'dlq', description: 'Messages that failed for good' },
         { name: 'calendars', description: 'What a cron expression means' },
         { name: 'keys', description: 'Signing keys of the deliveries' },
         { name: 'tenants', description: 'For administrators: whose work it is, and their tokens' },
