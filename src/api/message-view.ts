@@ -1,6 +1,7 @@
 // What the API shows of stored messages: the objects of the wire contract, redacted, with absent fields left out and never null.
 
 import { isUtf8 } from 'node:buffer';
+import { canonicalHeaders } from '../delivery/request-headers.js';
 import { deadLetterId } from '../domain/dead-letter.js';
 import { toWireMessageId } from '../domain/ids.js';
 import type { CallbackSpec, HeaderMap } from '../domain/message.js';
@@ -88,7 +89,7 @@ function eventBody(message: MessageRecord): string | null {
 
 /** Clients read one spelling or the other; so both are there. */
 function answerView(status: number, headers: HeaderMap | null): Fields {
-  const shown = headers === null ? null : headerText(headers);
+  const shown = headers === null ? null : answerHeaders(headers);
   return { responseStatus: status, responseHeader: shown, responseHeaders: shown };
 }
 
@@ -127,6 +128,11 @@ export function bytesView(name: string, bytes: Buffer | null): Fields {
 /** Header values are stored as bytes, one character for each; on the wire they are text. */
 export function headerText(headers: HeaderMap): HeaderMap {
   return Object.fromEntries(Object.entries(headers).map(([name, values]) => [name, values.map(decodeHeaderText)]));
+}
+
+/** Headers of an answer, whose names are stored in lower case. */
+export function answerHeaders(headers: HeaderMap): HeaderMap {
+  return headerText(canonicalHeaders(headers));
 }
 
 function redactionOf(message: Pick<MessageRecord, 'options'>): Redaction {

@@ -6,7 +6,7 @@ import type { HeaderMap } from '../domain/message.js';
 import type { AttemptRecord } from '../table/events.js';
 import type { MessageRecord } from '../table/message-reads.js';
 import type { Run } from '../table/runs.js';
-import { bodyView, bytesView, headersView, headerText, present } from './message-view.js';
+import { answerHeaders, bodyView, bytesView, headersView, present } from './message-view.js';
 
 /** One row of the record. */
 export function runView(run: Run): Record<string, unknown> {
@@ -69,7 +69,7 @@ function attemptView(attempt: AttemptRecord): Record<string, unknown> {
 /** The first bytes of the answer; nothing when there was none. */
 function answerOf(headers: HeaderMap | null, body: Buffer | null): Record<string, unknown> | null {
   if (headers === null && body === null) return null;
-  return present({ headers: headers === null ? null : headerText(headers), ...bytesView('body', body) });
+  return present({ headers: headers === null ? null : answerHeaders(headers), ...bytesView('body', body) });
 }
 
 function iso(timeMs: number | null): string | null {

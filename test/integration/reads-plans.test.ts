@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { messageIdFloor } from '../../src/domain/ids.js';
+import { timestamp } from '../../src/table/message-columns.js';
+import { withFilter, type MessageFilter } from '../../src/table/message-filter.js';
+import { DAY, Records } from '../support/records.js';
+
+const NOW_MS = Date.parse('2026-06-17T12:00:00Z');
+const HIGHEST_ID = 'f'.repeat(32);
+
+let records: Records;
+beforeAll(async () => {
+  records = await Records.open(NOW_MS, 20);
+});
+afterAll(() => records.close());
+
+/** The weeks that a statement looks at, as the planner sees it. */
+async function weeksOf(name: string, fixed: readonly unknown[], filter: MessageFilter = {}): Promise<string[]> {
+  const { text, values } = withFilter(name, fixed, filter);
+  const rows = await records.database.text<{ 'QUERY PLAN': string }>(`explain ${text}`, values);
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  return [...new Set([...plan.matchAll(/ on (?:messages|attempts)_(\d{8})/g)].map((match) => match[1]!))].sort();
+}
+
+it('whether a schedule ran on a day is answered by one week', async () => {
+  const fixed = [records.tenants[0], messageIdFloor(NOW_MS - 8 * DAY), messageIdFloor(NOW_MS - 7 * DAY), 101, 101];
+  expect(await weeksOf('select-run-page', fixed, { scheduleIds: ['s'] })).toEqual(['20260608']);
+});
+
+it('counting a night takes one week', async () => {
+  const fixed = [records.tenants[0], messageIdFloor(NOW_MS - DAY), messageIdFloor(NOW_MS), 1_000];
+  expect(await weeksOf('count-runs', fixed)).toEqual(['20260615']);
+});
+
+it('one message and its attempts are looked for in one week', async () => {
+  const id = messageIdFloor(NOW_MS);
+  expect(await weeksOf('select-message', [records.tenants[0], id])).toEqual(['20260615']);
+  expect(await weeksOf('select-marks-of-messages', [records.tenants[0], [id]])).toEqual(['20260615']);
+  expect(await weeksOf('select-attempts-of', [records.tenants[0], id, 10])).toEqual(['20260615']);
+});
+
+it('dead letters and failed attempts are not looked for in weeks to come', async () => {
+  const bound = messageIdFloor(NOW_MS + DAY);
+  const letters = await weeksOf('select-dead-letter-page', [records.tenants[0], bound, null, null, null, null, 101]);
+  expect(letters.at(-1)).toBe('20260615');
+  const stretch = [timestamp(NOW_MS - DAY), timestamp(NOW_MS)];
+  const attempts = await weeksOf('select-attempt-marks', [records.tenants[0], ...stretch, bound, 100]);
+  expect(attempts.at(-1)).toBe('20260615');
+});
+
+it('a stretch of events is found in each week by the indexes of time', async () => {
+  // In weeks of some size: an empty table is read as a whole by any plan.
+  await records.database.text(
+    `insert into messages (id, tenant_id, shard, kind, state, due_at, next_attempt_at, created_at, started_at, finished_at,
+       destination, method, max_retries, timeout_ms)
+     select (lpad(to_hex(ms), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid, $2, 0, 'message', 'delivered', at, at, at, at, at,
+       repeat('x', 100), 'POST', 3, 1000
+     from (select n, ms, to_timestamp(ms / 1000.0) as at from (
+       select n, ($1::bigint - n * 120000::bigint) as ms from generate_series(1, 20000) n) spread) timed`,
+    [NOW_MS, records.tenants[0]],
+  );
+  await records.database.text('vacuum analyze messages');
+  const from = timestamp(NOW_MS - 10 * DAY);
+  const until = timestamp(NOW_MS - 9.9 * DAY);
+  const fixed = [records.tenants[0], from, until, from, until, from, until, messageIdFloor(0), HIGHEST_ID, 2_000];
+  const { text, values } = withFilter('select-message-marks', fixed, {});
+  const rows = await records.database.text<{ 'QUERY PLAN': string }>(`explain (analyze, format text) ${text}`, values);
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  expect(plan).toMatch(/Bitmap Heap Scan on messages_20260601/);
+  expect(plan).not.toMatch(/Seq Scan on messages_20260(525|601|608)/);
+});
