@@ -1,0 +1,35 @@
+/** BullMQ as a contender: a worker process, and its queue as a producer sees it. */
+import type { ConnectionOptions } from 'bullmq';
+import { addJobs, openQueue, type BenchJob } from './bullmq-queue.js';
+import { Child } from './child.js';
+import type { Course } from './course.js';
+
+export interface BullmqSide {
+  readonly pid: number;
+  /** Adds jobs in bulk, each due at its time. */
+  add(jobs: readonly { readonly data: BenchJob; readonly dueAtMs: number }[]): Promise<void>;
+  /** Begins to count; gives the wait until so many are completed. */
+  expectCompleted(jobs: number): Promise<() => Promise<unknown>>;
+  stop(): Promise<void>;
+}
+
+export async function startBullmq(course: Course, concurrency: number): Promise<BullmqSide> {
+  const redis = new URL(course.stores.redis.url);
+  const connection: ConnectionOptions = { host: redis.hostname, port: Number(redis.port), password: redis.password };
+  const worker = new Child('bullmq-worker.js', { url: course.url, concurrency, connection });
+  const queue = openQueue(connection);
+  await worker.next('ready');
+  return {
+    pid: worker.pid,
+    add: (jobs) => addJobs(queue, jobs),
+    expectCompleted: async (jobs) => {
+      await worker.ask({ kind: 'expect', messages: jobs }, 'expecting');
+      const completed = worker.next('completed', 600_000);
+      return () => completed;
+    },
+    stop: async () => {
+      await queue.close();
+      await worker.stop();
+    },
+  };
+}

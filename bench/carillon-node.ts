@@ -1,0 +1,136 @@
+/** Carillon's side: a node as `npm start` runs it, a process of its own, and a client that publishes in batches. */
+import { spawn } from 'node:child_process';
+import { createWriteStream } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { untilReady } from '../cluster/node-process.js';
+import { freePort } from '../cluster/ports.js';
+import { bodyOf, SIGNING_KEY } from './signed-post.js';
+import { DUE_HEADER } from './receiver-headers.js';
+import type { BenchStores } from './stores.js';
+
+const MAIN = fileURLToPath(new URL('../src/main.js', import.meta.url));
+const TOKEN = 'bench-token-0123456789';
+const BATCH_ITEMS = 500;
+const BATCHES_AT_ONCE = 4;
+
+export interface CarillonNode {
+  readonly pid: number;
+  /** Publishes messages to `url` with 200-byte bodies, numbered from `first`, in batches; resolves when all are accepted. */
+  publish(url: string, messages: readonly Due[], options?: { readonly tellDue: boolean }): Promise<void>;
+  /** Creates a schedule that calls `url`. */
+  schedule(id: string, cron: string, url: string): Promise<void>;
+  deleteSchedule(id: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface Due {
+  readonly index: number;
+  readonly dueAtMs: number;
+}
+
+/** `nodeArguments` are for the node's own process, such as --cpu-prof. */
+export async function startCarillon(
+  stores: BenchStores,
+  concurrency: number,
+  nodeArguments: readonly string[] = [],
+): Promise<CarillonNode> {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const child = spawn(process.execPath, [...nodeArguments, MAIN], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH ?? '', ...environment(stores, port, concurrency) },
+  });
+  const log = createWriteStream(path.join(stores.folder, 'node.log'), { flags: 'a' });
+  child.stdout.pipe(log, { end: false });
+  child.stderr.pipe(log, { end: false });
+  let running = true;
+  const ended = new Promise<void>((resolve) =>
+    child.once('close', () => {
+      running = false;
+      resolve();
+    }),
+  );
+  if (!(await untilReady(url, ended))) throw new Error(`the node did not start; see ${String(log.path)}`);
+  return {
+    pid: child.pid ?? -1,
+    publish: (destination, messages, options = { tellDue: false }) => publishAll(url, destination, messages, options),
+    schedule: async (id, cron, destination) => {
+      await call(url, 'POST', `/v2/schedules/${destination}`, {
+        'Upstash-Cron': cron,
+        'Upstash-Schedule-Id': id,
+      });
+    },
+    deleteSchedule: async (id) => {
+      await call(url, 'DELETE', `/v2/schedules/${id}`);
+    },
+    stop: async () => {
+      if (running) child.kill('SIGTERM');
+      await ended;
+      log.end();
+    },
+  };
+}
+
+function environment(stores: BenchStores, port: number, concurrency: number): Record<string, string> {
+  return {
+    CARILLON_PORT: String(port),
+    CARILLON_DATABASE_URL: stores.postgres.url,
+    CARILLON_REDIS_URL: stores.redis.url,
+    CARILLON_TOKEN: TOKEN,
+    CARILLON_CURRENT_SIGNING_KEY: SIGNING_KEY,
+    CARILLON_NEXT_SIGNING_KEY: `${SIGNING_KEY}_next`,
+    CARILLON_ALLOW_PRIVATE_DESTINATIONS: 'true',
+    CARILLON_CONCURRENCY: String(concurrency),
+    CARILLON_HOST_CONCURRENCY: String(concurrency),
+  };
+}
+
+async function publishAll(
+  api: string,
+  destination: string,
+  messages: readonly Due[],
+  options: { readonly tellDue: boolean },
+): Promise<void> {
+  let next = 0;
+  const publisher = async (): Promise<void> => {
+    while (next < messages.length) {
+      const part = messages.slice(next, next + BATCH_ITEMS);
+      next += part.length;
+      const items = part.map((message) => itemOf(destination, message, options.tellDue));
+      const answers = (await call(api, 'POST', '/v2/batch', {}, JSON.stringify(items))) as { messageId?: string }[];
+      const refused = answers.find((answer) => answer.messageId === undefined);
+      if (refused !== undefined) throw new Error(`an item was refused: ${JSON.stringify(refused)}`);
+    }
+  };
+  await Promise.all(Array.from({ length: BATCHES_AT_ONCE }, publisher));
+}
+
+function itemOf(destination: string, { index, dueAtMs }: Due, tellDue: boolean): unknown {
+  return {
+    destination,
+    body: bodyOf(index),
+    headers: {
+      'Content-Type': 'application/json',
+      'Upstash-Not-Before': (dueAtMs / 1_000).toFixed(3),
+      ...(tellDue ? { [`Upstash-Forward-${DUE_HEADER}`]: String(dueAtMs) } : {}),
+    },
+  };
+}
+
+async function call(
+  api: string,
+  method: string,
+  target: string,
+  headers: Record<string, string> = {},
+  body?: string,
+): Promise<unknown> {
+  const response = await fetch(`${api}${target}`, {
+    method,
+    headers: { authorization: `Bearer ${TOKEN}`, ...headers },
+    ...(body === undefined ? {} : { body }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${method} ${target.slice(0, 100)} answered ${response.status}: ${text}`);
+  return text === '' ? null : JSON.parse(text);
+}

@@ -1,0 +1,79 @@
+/** Reads the CPU time of everybody who takes part, and of everybody else on the machine. */
+import { now, type Course } from './course.js';
+import { rounded } from './figures.js';
+import { busySeconds, cpuSeconds, ownCpuSeconds } from './machine.js';
+
+/** CPU seconds of those that count. */
+export interface Cpu {
+  readonly node: number;
+  readonly redis: number;
+  readonly postgres: number;
+}
+
+export interface Used extends Cpu {
+  readonly receiver: number;
+  /** This process: whoever publishes. */
+  readonly own: number;
+  /** Cores that other programs kept busy. */
+  readonly otherCores: number;
+}
+
+interface Reading extends Omit<Used, 'otherCores'> {
+  readonly busy: number;
+  readonly atMs: number;
+}
+
+export class Meter {
+  #from: Reading;
+
+  /** `pid` is the contender's node or worker. Counts from now on. */
+  constructor(
+    private readonly course: Course,
+    private readonly pid: number,
+  ) {
+    this.#from = this.#read();
+  }
+
+  /** Counts from now on. */
+  restart(): void {
+    this.#from = this.#read();
+  }
+
+  /** What was used since. */
+  used(): Used {
+    const from = this.#from;
+    const to = this.#read();
+    const cpu = {
+      node: to.node - from.node,
+      redis: to.redis - from.redis,
+      postgres: to.postgres - from.postgres,
+      receiver: to.receiver - from.receiver,
+      own: to.own - from.own,
+    };
+    const ours = Object.values(cpu).reduce((sum, seconds) => sum + seconds, 0);
+    const otherCores = Math.max(0, to.busy - from.busy - ours) / ((to.atMs - from.atMs) / 1_000);
+    return { ...cpu, otherCores: rounded(otherCores, 2) };
+  }
+
+  #read(): Reading {
+    const { stores, receiver } = this.course;
+    return {
+      node: cpuSeconds(this.pid),
+      redis: cpuSeconds(stores.redis.pid),
+      postgres: cpuSeconds(stores.postgres.pid),
+      receiver: cpuSeconds(receiver.pid),
+      own: ownCpuSeconds(),
+      busy: busySeconds(),
+      atMs: now(),
+    };
+  }
+}
+
+export function perThousand(used: Cpu, messages: number): Cpu {
+  const each = (seconds: number): number => rounded((seconds / messages) * 1_000, 4);
+  return { node: each(used.node), redis: each(used.redis), postgres: each(used.postgres) };
+}
+
+export function total(cpu: Cpu): number {
+  return cpu.node + cpu.redis + cpu.postgres;
+}

@@ -1,0 +1,55 @@
+/** Stores of the benchmark's own in a temporary folder, durable as customers run them, and how much CPU they use. */
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { startPostgres, startRedis, type LocalStore } from '../cluster/local-stores.js';
+
+export interface BenchStores {
+  /** Also for logs; deleted at the end. */
+  readonly folder: string;
+  readonly redis: LocalStore;
+  readonly postgres: LocalStore;
+  /** For looking into the table. */
+  readonly table: pg.Client;
+  readonly versions: { readonly redis: string; readonly postgres: string };
+  /** Empties Redis. */
+  flushRedis(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** `postgresSettings` are server settings by name, beside those of every local store. */
+export async function startStores(postgresSettings: Readonly<Record<string, string>> = {}): Promise<BenchStores> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'carillon-bench-'));
+  // PostgreSQL's user must be able to pass when we are root.
+  chmodSync(folder, 0o711);
+  const [redis, postgres] = await Promise.all([
+    startRedis({ dataDir: path.join(folder, 'redis'), say: (line) => console.error(line) }),
+    startPostgres({ dataDir: path.join(folder, 'postgres'), settings: postgresSettings }),
+  ]);
+  const client = new Redis(redis.url);
+  const table = new pg.Client({ connectionString: postgres.url });
+  await table.connect();
+  const info = await client.info('server');
+  const { rows } = await table.query<{ server_version: string }>('show server_version');
+  return {
+    folder,
+    redis,
+    postgres,
+    table,
+    versions: {
+      redis: /^redis_version:(\S+)/m.exec(info)?.[1] ?? '?',
+      postgres: rows[0]?.server_version ?? '?',
+    },
+    flushRedis: async () => {
+      await client.flushall('SYNC');
+    },
+    stop: async () => {
+      client.disconnect();
+      await table.end();
+      await Promise.all([redis.stop(), postgres.stop()]);
+      rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+    },
+  };
+}
