@@ -5,7 +5,10 @@ export interface ShardKeys {
   readonly due: string;
   /** Sorted set: entry id → ms at which its claim lapses. */
   readonly inflight: string;
-  /** Hash: entry id → its payload while due (a schedule's generation, for a schedule), its claim token while in flight. */
+  /**
+   * Hash: entry id → its payload while due (a schedule's generation, for a schedule), its claim token while in flight.
+   * `moved:` and a schedule's entry id → generation and due ms of its place, when it was changed while in flight.
+   */
   readonly task: string;
   /** Hash: epoch, announced and completed horizon (ms), number of claims. */
   readonly state: string;

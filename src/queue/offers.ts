@@ -50,8 +50,9 @@ export class Offers {
   /** Gives a schedule its place, or takes it out (null). */
   async reschedule(shard: number, entry: string, dueAtMs: number | null, generation: number): Promise<void> {
     const tell = async (): Promise<void> => {
-      const { earliestChanged } = await this.#queue.reschedule(shard, entry, dueAtMs, generation);
-      if (earliestChanged && dueAtMs !== null) this.#wake(shard, dueAtMs);
+      const { result, earliestChanged } = await this.#queue.reschedule(shard, entry, dueAtMs, generation);
+      // In flight: it will be there by then.
+      if (dueAtMs !== null && (earliestChanged || result === 'in-flight')) this.#wake(shard, dueAtMs);
     };
     await this.#orLater(tell, tell);
   }

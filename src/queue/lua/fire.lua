@@ -1,6 +1,7 @@
 #!lua
 -- One atomic step for a claimed schedule whose occurrences the table has recorded: their messages in, and the schedule itself
--- in again at its next time.
+-- in again at its next time. Where it was changed while it was in flight (reschedule.lua), at the earlier of the two places, since
+-- whoever claims it reads its row: a claim too early harms nothing.
 -- KEYS: due, inflight, task, state, tomb
 -- ARGV: epoch, fresh ms, then for each schedule: its entry id, claim token, next due ms ('' for none), generation,
 --       number of messages, and for each message: id, due ms, payload
@@ -26,8 +27,16 @@ while i <= #ARGV do
   end
   local held = redis.call('HGET', KEYS[3], entry) == token
   if held then
+    local noted = redis.call('HGET', KEYS[3], 'moved:' .. entry)
     redis.call('ZREM', KEYS[2], entry)
-    redis.call('HDEL', KEYS[3], entry)
+    redis.call('HDEL', KEYS[3], entry, 'moved:' .. entry)
+    if noted then
+      local noted_generation, noted_due = noted:match('^(%d+) (%d*)$')
+      if noted_generation ~= generation then
+        generation = noted_generation
+        if next_due == '' or (noted_due ~= '' and tonumber(noted_due) < tonumber(next_due)) then next_due = noted_due end
+      end
+    end
     if next_due ~= '' and tonumber(next_due) < horizon then
       redis.call('ZADD', KEYS[1], next_due, entry)
       redis.call('HSET', KEYS[3], entry, generation)

@@ -14,7 +14,7 @@ end
 local now = now_ms()
 local keys = {due = KEYS[1], inflight = KEYS[2], task = KEYS[3], tomb = KEYS[5]}
 local horizon = tonumber(redis.call('HGET', KEYS[4], 'announced') or 0)
-local before = redis.call('ZRANGE', KEYS[1], 0, 0)[1]
+local before = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
 local queued = 0
 for i = 4, #ARGV, 3 do
   local code = put(keys, {
@@ -23,5 +23,6 @@ for i = 4, #ARGV, 3 do
   if code == 1 then queued = queued + 1 end
 end
 if ARGV[3] ~= '' then redis.call('HSET', KEYS[4], 'completed', ARGV[3]) end
-local moved = redis.call('ZRANGE', KEYS[1], 0, 0)[1] ~= before
+local after = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
+local moved = before[1] ~= after[1] or before[2] ~= after[2]
 return {'OK', queued, moved and 1 or 0}

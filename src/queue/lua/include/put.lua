@@ -1,12 +1,16 @@
 -- Puts one entry into due, once. Queueing twice is a no-op, and a payload is kept only where nobody can have delivered the
--- entry yet: see "payloads" in queue/shard-queue.ts.
+-- entry yet: see "payloads" in queue/shard-queue.ts. A schedule that waits for a later time than its row says is moved: whoever
+-- claims it reads the row, so that a claim too early harms nothing, while one too late loses occurrences.
 -- Returns 0 beyond the horizon, 1 queued, 2 already known, 3 canceled a short while ago.
 local function put(keys, entry, now)
   if entry.due >= entry.horizon then return 0 end
   local buried = redis.call('ZSCORE', keys.tomb, entry.id)
   if buried and tonumber(buried) > now then return 3 end
   if redis.call('ZSCORE', keys.inflight, entry.id) then return 2 end
-  if redis.call('ZADD', keys.due, 'NX', entry.due, entry.id) == 0 then return 2 end
+  if redis.call('ZADD', keys.due, 'NX', entry.due, entry.id) == 0 then
+    if string.sub(entry.id, 1, 2) == 's:' then redis.call('ZADD', keys.due, 'LT', entry.due, entry.id) end
+    return 2
+  end
   if entry.payload ~= '' and entry.due > now - entry.fresh then
     redis.call('HSET', keys.task, entry.id, entry.payload)
   end

@@ -1,0 +1,74 @@
+/** A shard queue on a key prefix of the test's own, and a look behind it. */
+import { Redis } from 'ioredis';
+import { type ShardKeys, shardKeys } from '../../src/queue/keys.js';
+import { type Claim, type QueueEntry, type QueueTimes, ShardQueue } from '../../src/queue/shard-queue.js';
+import { freshRedis } from './stores.js';
+
+export const EPOCH = 7;
+export const HOUR = 3_600_000;
+
+export interface OpenQueue {
+  readonly queue: ShardQueue;
+  readonly redis: Redis;
+  readonly prefix: string;
+  keys(shard: number): ShardKeys;
+  /** Redis's time, in whole milliseconds. */
+  nowMs(): Promise<number>;
+  /** Fences a shard with EPOCH and announces a horizon of an hour, so that it takes work. */
+  ready(shard: number, horizonMs?: number): Promise<void>;
+  /** All of a shard's keys, by name and content. */
+  dump(shard: number): Promise<Record<string, unknown>>;
+  close(): Promise<void>;
+}
+
+const TIMES: QueueTimes = { visibilityMs: 15_000, payloadFreshMs: 5_000, tombstoneMs: 60_000 };
+
+/** `url` is a Redis server of the test's own; the run's shared one when left out. */
+export async function openQueue(times: Partial<QueueTimes> = {}, url?: string): Promise<OpenQueue> {
+  const fresh = freshRedis();
+  const redis = new Redis(url ?? fresh.url, { lazyConnect: true, maxRetriesPerRequest: 0 });
+  redis.on('error', () => undefined);
+  await redis.connect();
+  const prefix = fresh.prefix.replace(/:$/, '');
+  const queue = new ShardQueue(redis, prefix, { ...TIMES, ...times });
+  const keys = (shard: number): ShardKeys => shardKeys(prefix, shard);
+  const nowMs = async (): Promise<number> => {
+    const [seconds, microseconds] = await redis.time();
+    return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+  };
+  return {
+    queue,
+    redis,
+    prefix,
+    keys,
+    nowMs,
+    ready: async (shard, horizonMs = HOUR) => {
+      await queue.fence(shard, EPOCH);
+      await queue.announce(shard, EPOCH, (await nowMs()) + horizonMs);
+    },
+    dump: async (shard) => {
+      const { due, inflight, task, state, tomb } = keys(shard);
+      return {
+        due: await redis.zrange(due, 0, '-1', 'WITHSCORES'),
+        inflight: await redis.zrange(inflight, 0, '-1', 'WITHSCORES'),
+        task: await redis.hgetall(task),
+        state: await redis.hgetall(state),
+        tomb: await redis.zrange(tomb, 0, '-1'),
+      };
+    },
+    close: async () => {
+      await redis.quit();
+    },
+  };
+}
+
+export function entry(id: string, dueAtMs: number, payload = ''): QueueEntry {
+  return { id, dueAtMs, payload };
+}
+
+/** What a claim brought; fails when it was refused. */
+export async function claims(queue: ShardQueue, shard: number, limit = 100, epoch = EPOCH): Promise<readonly Claim[]> {
+  const reply = await queue.claim(shard, epoch, limit);
+  if (reply.kind !== 'claimed') throw new Error(`the claim was refused: ${reply.kind}`);
+  return reply.claims;
+}
