@@ -1,6 +1,7 @@
 // Every setting of a node: its environment variable, default, bounds and a sentence; read once, judged whole, frozen.
 
 import { CarillonError, invariant } from './domain/errors.js';
+import { nearestName } from './domain/nearest-name.js';
 
 interface NumberSetting {
   readonly kind: 'integer';
@@ -280,23 +281,7 @@ const FOREIGN_NAME = /^CARILLON_(TEST|BENCH|CHAOS)_/;
 function unknownNames(environment: Readonly<Record<string, string | undefined>>): string[] {
   return Object.keys(environment)
     .filter((name) => name.startsWith('CARILLON_') && !FOREIGN_NAME.test(name) && !(name in SETTINGS))
-    .map((name) => `${name} is not a setting; did you mean ${nearestName(name)}?`);
-}
-
-function nearestName(name: string): string {
-  const distances = Object.keys(SETTINGS).map((known) => [editDistance(name, known), known] as const);
-  return distances.reduce((best, next) => (next[0] < best[0] ? next : best))[1];
-}
-
-function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const current = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      current.push(Math.min((previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1, substitution));
-    }
-    previous = current;
-  }
-  return previous[b.length] ?? 0;
+    .map(
+      (name) => `${name} is not a setting; did you mean ${nearestName(name, Object.keys(SETTINGS))}?`,
+    );
 }

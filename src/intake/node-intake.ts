@@ -134,6 +134,14 @@ export class NodeIntake implements Intake {
       const due = retries.filter((retry) => ids.has(retry.from));
       if (due.length > 0) {
         await connection.run('insert-messages', messageColumns(due.map((retry) => pending(retry.message))));
+        const keyed = due.filter((retry) => retry.message.idempotencyKey !== null);
+        // The work is the same, so its key names the new message from now on.
+        await connection.run('repoint-keys', [
+          keyed.map((retry) => retry.message.tenantId),
+          keyed.map((retry) => retry.message.idempotencyKey),
+          keyed.map((retry) => retry.from),
+          keyed.map((retry) => retry.message.id),
+        ]);
       }
       return due;
     });
