@@ -7,6 +7,7 @@
 // Trust in payloads. An entry that was queued before this actor took over, or before Redis was last seen to come back, may be
 // older than what the queue forgot: a settled entry or a cancel of Redis's last second. So its payload is not used; see `#suspectBeforeMs`.
 
+import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
 import type { Clock } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
@@ -83,6 +84,8 @@ export class ShardActor {
     this.#epoch = epoch;
     this.#parts = parts;
     this.#log = parts.log.child({ shard });
+    // One listener for each delivery under way, and there may be thousands: no leak to be warned of.
+    setMaxListeners(0, this.#abort.signal);
     this.#suspectBeforeMs = parts.clock.nowMs();
   }
 
