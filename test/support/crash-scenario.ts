@@ -1,0 +1,215 @@
+/** What crash tests have in common: a node process, a receiver process and a table, work put in, and the wait until all is done. */
+import pg from 'pg';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Config } from '../../src/config.js';
+import { migrate } from '../../src/table/migrate.js';
+import { partitionBounds } from '../../src/table/maintenance.js';
+import { judge, type Case, type EverySecond, type Verdict, WITNESS } from './judge.js';
+import { migratedDatabase, openDatabase, TEST_SHARDS } from './node.js';
+import { nodeProcess, type NodeProcess } from './node-process.js';
+import { startReceiver, type Receiver } from './receiver.js';
+import { freshRedis } from './stores.js';
+
+/**
+ * A number of things to do, for a crash test. `usual` fits into `npm test` on two cores; CARILLON_TEST_FULL=1 takes the full size, which
+ * needs a machine for itself, and CARILLON_TEST_SHARE (of the full size, 0 to 1) anything between.
+ */
+export function sized(usual: number, full: number): number {
+  const share = process.env.CARILLON_TEST_SHARE;
+  if (share !== undefined) return Math.max(1, Math.round(full * Number(share)));
+  return process.env.CARILLON_TEST_FULL === '1' ? full : usual;
+}
+
+/** Prints figures, so that a run can be compared with the one before. */
+export function report(test: string, figures: object): void {
+  process.stdout.write(`${test}: ${JSON.stringify(figures)}\n`);
+}
+
+export interface CrashScenario {
+  readonly node: NodeProcess;
+  readonly receiver: Receiver;
+  readonly databaseUrl: string;
+  /** Ids of the messages that the API accepted. */
+  readonly accepted: readonly string[];
+  /** Publishes messages to a path of the receiver, in batches. Throws when one is not accepted. */
+  publish(count: number, path: string, headers?: Record<string, string>): Promise<string[]>;
+  /** Publishes one message; null when the API did not accept it, for whatever reason. */
+  tryPublish(path: string, headers?: Record<string, string>): Promise<string | null>;
+  /** Creates every-second schedules `prefix-0`, `prefix-1`… */
+  everySecond(count: number, prefix: string, path: string): Promise<void>;
+  /** Pauses those schedules when all are on time, and expects of each every second from its creation to now. */
+  stopSeconds(): Promise<void>;
+  /** Resolves when no row is pending; rejects after `timeoutMs`, saying how many are. Gives how long it took. */
+  settled(timeoutMs?: number): Promise<number>;
+  query<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>;
+  judge(more?: Partial<Case>): Promise<Verdict>;
+  stop(): Promise<void>;
+}
+
+/** `settings` differ from the usual ones; a test with stores of its own names them there. The node is started. */
+export async function crashScenario(settings: Partial<Config> = {}): Promise<CrashScenario> {
+  const fresh = settings.CARILLON_DATABASE_URL === undefined ? await migratedDatabase() : null;
+  const databaseUrl = settings.CARILLON_DATABASE_URL ?? fresh?.url ?? '';
+  const redis = freshRedis();
+  const receiver = await startReceiver();
+  const node = await nodeProcess({
+    CARILLON_REDIS_URL: redis.url,
+    CARILLON_REDIS_PREFIX: redis.prefix.replace(/:$/, ''),
+    ...settings,
+    CARILLON_DATABASE_URL: databaseUrl,
+  });
+  await prepare(databaseUrl);
+  const scenario = new Scenario(node, receiver, databaseUrl, () => fresh?.drop());
+  try {
+    await node.start();
+  } catch (error) {
+    await scenario.stop();
+    throw error;
+  }
+  return scenario;
+}
+
+async function prepare(databaseUrl: string): Promise<void> {
+  const database = openDatabase(databaseUrl);
+  try {
+    await migrate(database, { shards: TEST_SHARDS, ...partitionBounds(Date.now(), { delayMaxMs: 400 * 86_400_000 }) });
+    await database.text(WITNESS);
+  } finally {
+    await database.close();
+  }
+}
+
+const BATCH = 500;
+const AT_ONCE = 25;
+const POLL_MS = 50;
+/** Schedules are paused when none is later than this. */
+const ON_TIME_MS = 900;
+
+class Scenario implements CrashScenario {
+  readonly node: NodeProcess;
+  readonly receiver: Receiver;
+  readonly databaseUrl: string;
+  readonly accepted: string[] = [];
+  readonly #created = new Map<string, number>();
+  readonly #drop: () => Promise<void> | undefined;
+  readonly #pool: pg.Pool;
+  #seconds: EverySecond[] = [];
+
+  constructor(node: NodeProcess, receiver: Receiver, databaseUrl: string, drop: () => Promise<void> | undefined) {
+    this.node = node;
+    this.receiver = receiver;
+    this.databaseUrl = databaseUrl;
+    this.#drop = drop;
+    this.#pool = new pg.Pool({ connectionString: databaseUrl, max: 2 });
+    this.#pool.on('error', () => undefined);
+  }
+
+  async publish(count: number, path: string, headers: Record<string, string> = {}): Promise<string[]> {
+    const ids: string[] = [];
+    for (let left = count; left > 0; left -= BATCH) {
+      const item = { destination: this.receiver.url + path, headers, body: 'work' };
+      const body = JSON.stringify(Array.from({ length: Math.min(left, BATCH) }, () => item));
+      const response = await this.node.call('POST', '/v2/batch', {
+        body,
+        headers: { 'content-type': 'application/json' },
+      });
+      const answers = (await response.json()) as { messageId?: string }[];
+      if (response.status !== 200) throw new Error(`batch answered ${response.status}: ${JSON.stringify(answers)}`);
+      ids.push(...answers.map(({ messageId }) => messageId ?? ''));
+    }
+    this.accepted.push(...ids);
+    return ids;
+  }
+
+  async tryPublish(path: string, headers: Record<string, string> = {}): Promise<string | null> {
+    try {
+      const url = `/v2/publish/${this.receiver.url}${path}`;
+      const response = await this.node.call('POST', url, { headers, body: 'work' });
+      const answer = (await response.json()) as { messageId?: string };
+      if (response.status !== 200 || answer.messageId === undefined) return null;
+      this.accepted.push(answer.messageId);
+      return answer.messageId;
+    } catch {
+      return null;
+    }
+  }
+
+  async everySecond(count: number, prefix: string, path: string): Promise<void> {
+    const ids = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
+    await inTurn(ids, async (id) => {
+      const response = await this.node.call('POST', `/v2/schedules/${this.receiver.url}${path}`, {
+        headers: { 'Upstash-Cron': '* * * * * *', 'Upstash-Schedule-Id': id },
+      });
+      if (response.status >= 300) throw new Error(`schedule ${id}: ${response.status} ${await response.text()}`);
+      await response.arrayBuffer();
+      this.#created.set(id, Date.now());
+    });
+  }
+
+  async stopSeconds(): Promise<void> {
+    await this.#until(
+      `every schedule to be on time`,
+      60_000,
+      `select count(*)::integer as left from schedules
+       where state = 'active' and next_fire_at < now() - interval '${ON_TIME_MS} milliseconds'`,
+    );
+    const untilMs = Date.now() - 2_000;
+    await inTurn([...this.#created.keys()], async (id) => {
+      const response = await this.node.call('POST', `/v2/schedules/${id}/pause`);
+      if (response.status >= 300) throw new Error(`pausing ${id}: ${response.status} ${await response.text()}`);
+      await response.arrayBuffer();
+    });
+    this.#seconds = [...this.#created].map(([scheduleId, createdAtMs]) => ({ scheduleId, createdAtMs, untilMs }));
+  }
+
+  async settled(timeoutMs = 60_000): Promise<number> {
+    const startedAtMs = performance.now();
+    await this.#until(
+      'all to end',
+      timeoutMs,
+      `select count(*)::integer as left from messages where state = 'pending'`,
+    );
+    return performance.now() - startedAtMs;
+  }
+
+  async query<Row extends object>(text: string, values: unknown[] = []): Promise<Row[]> {
+    return (await this.#pool.query<Row>(text, values)).rows;
+  }
+
+  async judge(more: Partial<Case> = {}): Promise<Verdict> {
+    return judge({
+      databaseUrl: this.databaseUrl,
+      calls: await this.receiver.calls(),
+      lives: this.node.lives,
+      accepted: this.accepted,
+      seconds: this.#seconds,
+      ...more,
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.node.stop();
+    await this.receiver.stop();
+    await this.#pool.end();
+    await this.#drop();
+  }
+
+  async #until(what: string, timeoutMs: number, countLeft: string): Promise<void> {
+    const deadlineMs = performance.now() + timeoutMs;
+    for (;;) {
+      const [row] = await this.query<{ left: number }>(countLeft);
+      if (row?.left === 0) return;
+      if (performance.now() > deadlineMs) throw new Error(`waited ${timeoutMs} ms for ${what}: ${row?.left} are left`);
+      await delay(POLL_MS);
+    }
+  }
+}
+
+async function inTurn(ids: readonly string[], work: (id: string) => Promise<void>): Promise<void> {
+  const rest = ids.values();
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (const id of rest) await work(id);
+    }),
+  );
+}
