@@ -5,7 +5,7 @@ import swagger from '@fastify/swagger';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { CarillonError } from '../domain/errors.js';
 import { admit, Authenticator, bearerToken, type Area } from './auth.js';
-import { answerFault } from './faults.js';
+import { answerFault, answerUnreadable } from './faults.js';
 import { openApi } from './openapi.js';
 import { readTarget, type RawTarget } from './raw-target.js';
 import { registerAdmin } from './routes/tenants.js';
@@ -62,6 +62,7 @@ export function buildApp(services: ApiServices): FastifyInstance {
       delete raw.headers['content-type'];
       return target.kind === 'other' ? target.url : `/v2/${INTERNAL_PATHS[target.kind]}`;
     },
+    clientErrorHandler: answerUnreadable,
     frameworkErrors: (error, request, reply) => {
       answerFault(error, request, reply, services);
     },

@@ -1,5 +1,7 @@
 // Turns whatever went wrong into an answer: {"error": text} and a status; what nobody foresaw is logged with an id to find it by.
 
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { CarillonError } from '../domain/errors.js';
 import { bodyTooLarge } from './delivery-headers.js';
@@ -44,4 +46,30 @@ export function answerFault(error: unknown, request: FastifyRequest, reply: Fast
 function tooLarge(request: FastifyRequest): CarillonError {
   const declared = Number(request.headers['content-length'] ?? Number.NaN);
   return bodyTooLarge(Number.isSafeInteger(declared) ? declared : null, request.routeOptions.bodyLimit);
+}
+
+/** What node:http could not even read as a request, by the code of its error. */
+const UNREADABLE: Readonly<Record<string, Fault>> = {
+  HPE_HEADER_OVERFLOW: { status: 431, text: 'the target and the headers of the request are too large together' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, text: 'the request did not arrive whole in time' },
+};
+
+/** Answers what is no HTTP request, and says that the connection ends, so that nobody sends another one on it. */
+export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const { status, text } = UNREADABLE[error.code ?? ''] ?? {
+    status: 400,
+    text: `this is no valid HTTP request: ${error.message}; percent-encode what a URL or header cannot hold`,
+  };
+  const body = JSON.stringify({ error: text });
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }

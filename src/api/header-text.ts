@@ -4,7 +4,7 @@ const ASCII = /^[\x20-\x7e]*$/;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * A value of a real HTTP header (or a raw request target) as text: UTF-8 where its bytes are UTF-8, otherwise Latin-1, which
+ * A value of a real HTTP header as text: UTF-8 where its bytes are UTF-8, otherwise Latin-1, which
  * is what browsers and Node's fetch send.
  */
 export function decodeHeaderText(value: string): string {

@@ -1,7 +1,5 @@
 // Takes a request target apart as it was sent: a destination in the path must not be normalised, decoded or merged by a router.
 
-import { decodeHeaderText } from './header-text.js';
-
 /** Settings given in the query instead of headers, in order: lower-case name and decoded value. */
 export type QuerySettings = readonly (readonly [name: string, value: string])[];
 
@@ -80,9 +78,8 @@ function enqueueTarget(text: string): RawTarget {
   return { kind: 'enqueue', queue: decoded(queue), ...destinationTarget(url === -1 ? '' : text.slice(url + 1)) };
 }
 
-function destinationTarget(raw: string): DestinationTarget {
-  // Bytes beyond ASCII, which only careless clients send, are read before anything is percent-decoded.
-  const [path, query] = splitQuery(decodeHeaderText(raw));
+function destinationTarget(text: string): DestinationTarget {
+  const [path, query] = splitQuery(text);
   const { rest, settings, token } = ownKeys(query, true);
   const isEncoded = !PLAIN_URL.test(path) && ENCODED_URL.test(path);
   const destination = isEncoded ? decoded(path) : path;

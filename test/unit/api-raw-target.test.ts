@@ -80,11 +80,6 @@ describe('a destination in the target', () => {
       ],
     });
   });
-
-  it('with bytes beyond ASCII is read as UTF-8', () => {
-    const target = Buffer.from('/v2/publish/https://a.test/é?q=ü', 'utf8').toString('latin1');
-    expect(destinationOf(target)).toBe('https://a.test/é?q=ü');
-  });
 });
 
 describe('other targets', () => {
