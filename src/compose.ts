@@ -92,6 +92,7 @@ async function startWith({ config, log, identity, database, redis }: Stores): Pr
       if (available) log.info('the table is back');
       else log.error({ err: error }, 'the table is away: claims stop, outcomes are held');
     },
+    onRefusal: (error, id) => log.error({ err: error, message: id }, 'the table refused what a destination answered'),
   });
   const http = createHttpClient({
     allowPrivate: config.CARILLON_ALLOW_PRIVATE_DESTINATIONS,

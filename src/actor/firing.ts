@@ -83,7 +83,8 @@ export class Firing {
       // Changed meanwhile: read again. A shard that has moved is refused by the queue as well.
       return this.#again(claimed);
     }
-    const messages = fired.messages.map((message) => this.#entryOf(message, nowMs));
+    const released = fired.released.map(({ id, dueAtMs }) => ({ id, dueAtMs, payload: '' }));
+    const messages = [...fired.messages.map((message) => this.#entryOf(message, nowMs)), ...released];
     await this.#toQueue(claimed, { nextAtMs: plan.nextFireAtMs, generation: schedule.generation, messages });
   }
 

@@ -43,31 +43,52 @@ export async function acceptGroup(
   }
   const { first, repeats } = separateRepeats(submissions);
   const acceptances = await database.transaction((connection) => acceptKeyed(connection, settings, nowMs, first));
-  const byIndex = new Map(first.map((submission, index) => [submission, acceptances[index]]));
-  return submissions.map((submission) => {
-    const original = repeats.get(submission);
-    const acceptance = byIndex.get(original ?? submission) ?? accepted(submission);
-    return original === undefined ? acceptance : { messageId: acceptance.messageId, deduplicated: true };
-  });
+  const byFirst = new Map(first.map((submission, index) => [submission, acceptances[index]]));
+  const freed: Submission[] = [];
+  const answers = new Map<Submission, Acceptance>();
+  for (const submission of submissions) {
+    const repeat = repeats.get(submission);
+    const { messageId, deduplicated, lostKeys } = byFirst.get(repeat?.of ?? submission) ?? accepted(submission);
+    // The one before it lost another key, and gave back the one that they share.
+    if (repeat !== undefined && lostKeys.length > 0 && !lostKeys.includes(repeat.key)) freed.push(submission);
+    else answers.set(submission, { messageId, deduplicated: deduplicated || repeat !== undefined });
+  }
+  if (freed.length > 0) {
+    const second = await acceptGroup(database, settings, nowMs, freed);
+    freed.forEach((submission, index) => answers.set(submission, second[index] ?? accepted(submission)));
+  }
+  return submissions.map((submission) => answers.get(submission) ?? accepted(submission));
 }
 
-function accepted(submission: Submission): Acceptance {
-  return { messageId: submission.message.id, deduplicated: false };
+/** What became of a submission, and which of its keys somebody else holds. */
+interface KeyedAcceptance extends Acceptance {
+  readonly lostKeys: readonly string[];
+}
+
+function accepted(submission: Submission): KeyedAcceptance {
+  return { messageId: submission.message.id, deduplicated: false, lostKeys: [] };
+}
+
+interface Repeat {
+  readonly of: Submission;
+  /** The name of the key that they share. */
+  readonly key: string;
 }
 
 /** Within one group the first submission with a key stands for the later ones with the same key. */
 function separateRepeats(submissions: readonly Submission[]): {
   first: Submission[];
-  repeats: Map<Submission, Submission>;
+  repeats: Map<Submission, Repeat>;
 } {
   const holders = new Map<string, Submission>();
-  const repeats = new Map<Submission, Submission>();
+  const repeats = new Map<Submission, Repeat>();
   const first: Submission[] = [];
   for (const submission of submissions) {
     const names = submission.keys.map((key) => keyName(submission.message.tenantId, key));
-    const holder = names.map((name) => holders.get(name)).find((held) => held !== undefined);
-    if (holder !== undefined) {
-      repeats.set(submission, holder);
+    const key = names.find((name) => holders.has(name));
+    const holder = key === undefined ? undefined : holders.get(key);
+    if (key !== undefined && holder !== undefined) {
+      repeats.set(submission, { of: holder, key });
       continue;
     }
     names.forEach((name) => holders.set(name, submission));
@@ -81,7 +102,7 @@ async function acceptKeyed(
   settings: AcceptSettings,
   nowMs: number,
   submissions: readonly Submission[],
-): Promise<Acceptance[]> {
+): Promise<KeyedAcceptance[]> {
   const duplicates = await claimKeys(
     connection,
     submissions,
@@ -93,46 +114,85 @@ async function acceptKeyed(
     await connection.run('insert-messages', messageColumns(fresh.map((submission) => pending(submission.message))));
   }
   return submissions.map((submission) => {
-    const holder = duplicates.get(submission.message.id);
-    return holder === undefined ? accepted(submission) : { messageId: holder, deduplicated: true };
+    const duplicate = duplicates.get(submission.message.id);
+    if (duplicate === undefined) return accepted(submission);
+    return { messageId: duplicate.holder, deduplicated: true, lostKeys: duplicate.lostKeys };
   });
 }
 
+/** Whose keys were taken by somebody else before. */
+export interface Duplicate {
+  readonly holder: MessageId;
+  /** Names of the keys that others hold. */
+  readonly lostKeys: string[];
+}
+
+interface WantedKey {
+  readonly message: Message;
+  readonly key: KeyClaim;
+}
+
 /**
- * Takes the keys of messages that have any, all or none for each message. Gives the messages that are duplicates, with the id of
- * the key's holder. Keys within one call are distinct.
+ * Takes the keys of messages that have any, all or none for each message. Gives the messages that are duplicates, with the
+ * key's holder. Keys within one call are distinct.
  */
 export async function claimKeys(
   connection: Queryable,
   submissions: readonly Submission[],
   expiresAtMs: (key: KeyClaim) => number | null,
   nowMs: number,
-): Promise<Map<MessageId, MessageId>> {
+): Promise<Map<MessageId, Duplicate>> {
   const wanted = submissions.flatMap(({ message, keys }) => keys.map((key) => ({ message, key })));
-  if (wanted.length === 0) return new Map();
-  const columns = keyColumns(wanted);
-  const taken = await connection.run<KeyRow>('claim-keys', [
-    ...columns,
-    wanted.map(({ message }) => message.id),
-    wanted.map(({ key }) => timestamp(expiresAtMs(key))),
-    timestamp(nowMs),
-  ]);
-  const takenNames = new Set(taken.map((row) => keyName(row.tenant_id, row)));
-  const lost = wanted.filter(({ message, key }) => !takenNames.has(keyName(message.tenantId, key)));
-  if (lost.length === 0) return new Map();
-  const held = await connection.run<KeyRow & { message_id: string }>('select-keys', keyColumns(lost));
-  const holders = new Map(held.map((row) => [keyName(row.tenant_id, row), fromUuid(row.message_id)]));
-  const duplicates = new Map<MessageId, MessageId>();
-  for (const { message, key } of lost) {
-    duplicates.set(message.id, holders.get(keyName(message.tenantId, key)) ?? message.id);
+  const taken = new Set<string>();
+  const holders = new Map<string, MessageId>();
+  let open: readonly WantedKey[] = wanted;
+  while (open.length > 0) {
+    for (const name of await takeFree(connection, open, expiresAtMs, nowMs)) taken.add(name);
+    const lost = open.filter((want) => !taken.has(nameOf(want)));
+    for (const [name, holder] of await holdersOf(connection, lost)) holders.set(name, holder);
+    // One that expired between the two statements has no holder any more: it is there to be taken.
+    open = lost.filter((want) => !holders.has(nameOf(want)));
   }
-  const givenBack = wanted.filter(
-    ({ message, key }) => duplicates.has(message.id) && takenNames.has(keyName(message.tenantId, key)),
-  );
+  const duplicates = new Map<MessageId, Duplicate>();
+  for (const want of wanted) {
+    const name = nameOf(want);
+    const holder = holders.get(name);
+    if (holder === undefined) continue;
+    const known = duplicates.get(want.message.id);
+    if (known === undefined) duplicates.set(want.message.id, { holder, lostKeys: [name] });
+    else known.lostKeys.push(name);
+  }
+  const givenBack = wanted.filter((want) => duplicates.has(want.message.id) && taken.has(nameOf(want)));
   if (givenBack.length > 0) {
     await connection.run('release-keys', [...keyColumns(givenBack), givenBack.map(({ message }) => message.id)]);
   }
   return duplicates;
+}
+
+/** Takes those that are free or expired; gives their names. */
+async function takeFree(
+  connection: Queryable,
+  wanted: readonly WantedKey[],
+  expiresAtMs: (key: KeyClaim) => number | null,
+  nowMs: number,
+): Promise<string[]> {
+  const rows = await connection.run<KeyRow>('claim-keys', [
+    ...keyColumns(wanted),
+    wanted.map(({ message }) => message.id),
+    wanted.map(({ key }) => timestamp(expiresAtMs(key))),
+    timestamp(nowMs),
+  ]);
+  return rows.map((row) => keyName(row.tenant_id, row));
+}
+
+async function holdersOf(connection: Queryable, wanted: readonly WantedKey[]): Promise<[string, MessageId][]> {
+  if (wanted.length === 0) return [];
+  const rows = await connection.run<KeyRow & { message_id: string }>('select-keys', keyColumns(wanted));
+  return rows.map((row) => [keyName(row.tenant_id, row), fromUuid(row.message_id)]);
+}
+
+function nameOf({ message, key }: WantedKey): string {
+  return keyName(message.tenantId, key);
 }
 
 interface KeyRow {
@@ -145,7 +205,7 @@ function keyName(tenantId: number, key: { scope: string; key: string }): string 
   return `${tenantId}\n${key.scope}\n${key.key}`;
 }
 
-function keyColumns(wanted: readonly { message: Message; key: KeyClaim }[]): [number[], string[], string[]] {
+function keyColumns(wanted: readonly WantedKey[]): [number[], string[], string[]] {
   return [
     wanted.map(({ message }) => message.tenantId),
     wanted.map(({ key }) => key.scope),

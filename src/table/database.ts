@@ -45,15 +45,22 @@ export class Database implements Queryable {
   }
 
   async run<Row extends object>(name: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return query<Row>(this.#pool, { name, text: sql(name), values: [...values] });
+    return overConflicts(() => query<Row>(this.#pool, { name, text: sql(name), values: [...values] }));
   }
 
   async text<Row extends object>(statement: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return query<Row>(this.#pool, { text: statement, values: [...values] });
+    return overConflicts(() => query<Row>(this.#pool, { text: statement, values: [...values] }));
   }
 
-  /** Runs `work` in one transaction: committed when it resolves, rolled back when it rejects. */
-  async transaction<Result>(work: (connection: Queryable) => Promise<Result>): Promise<Result> {
+  /**
+   * Runs `work` in one transaction: committed when it resolves, rolled back when it rejects. May run it again from the start,
+   * after another transaction got in the way (a deadlock).
+   */
+  transaction<Result>(work: (connection: Queryable) => Promise<Result>): Promise<Result> {
+    return overConflicts(() => this.#transaction(work));
+  }
+
+  async #transaction<Result>(work: (connection: Queryable) => Promise<Result>): Promise<Result> {
     const client = await connect(this.#pool);
     const connection: Queryable = {
       run: (name, values = []) => query(client, { name, text: sql(name), values: [...values] }),
@@ -74,6 +81,27 @@ export class Database implements Queryable {
   async close(): Promise<void> {
     await this.#pool.end();
   }
+}
+
+/** Most tries of what was rolled back because of others' work. */
+const MAX_TRIES = 5;
+
+/** Tries again what PostgreSQL rolled back for the sake of another transaction; the table is not away then. */
+async function overConflicts<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isConflict(error) || tries === MAX_TRIES) throw error;
+    }
+  }
+}
+
+/** SQLSTATE class 40: deadlock, serialization failure. */
+function isConflict(error: unknown): boolean {
+  if (!(error instanceof CarillonError) || !(error.cause instanceof Error)) return false;
+  const { cause } = error;
+  return 'code' in cause && typeof cause.code === 'string' && /^40[0-9A-Z]{3}$/.test(cause.code);
 }
 
 async function connect(pool: pg.Pool): Promise<pg.PoolClient> {

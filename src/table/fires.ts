@@ -6,6 +6,7 @@ import type { Schedule } from '../domain/schedule.js';
 import { claimKeys, type Submission } from './accepts.js';
 import type { Database, Queryable } from './database.js';
 import { messageColumns, type NewMessage, timestamp } from './message-columns.js';
+import { type Released, releaseNext } from './outcomes.js';
 
 /** What is to be recorded for one schedule that was claimed. */
 export interface Fire {
@@ -23,28 +24,45 @@ export interface Fired {
   readonly advanced: boolean;
   /** The messages that are to be queued. */
   readonly messages: readonly Message[];
+  /** Occurrences that were to wait, and need not. */
+  readonly released: readonly Released[];
 }
 
 export async function recordFires(database: Database, nowMs: number, fires: readonly Fire[]): Promise<Fired[]> {
-  return database.transaction(async (connection) => {
-    const advanced = await advance(connection, fires);
-    const moved = fires.filter((fire) => advanced.has(scheduleName(fire.schedule)));
-    const occurrences = await withKeys(
-      connection,
-      moved.flatMap((fire) => fire.occurrences),
-      nowMs,
-    );
-    if (occurrences.length > 0) await connection.run('insert-messages', messageColumns(occurrences));
-    for (const fire of moved.filter((candidate) => candidate.nextFireAtMs === null)) {
-      const { tenantId, id, generation } = fire.schedule;
-      await connection.run('insert-schedule-change', [tenantId, id, timestamp(nowMs), generation, 'ended', '{}']);
-    }
-    const queued = new Set(occurrences.filter(isQueued).map(({ message }) => message));
-    return fires.map((fire) => ({
-      advanced: advanced.has(scheduleName(fire.schedule)),
-      messages: fire.occurrences.map(({ message }) => message).filter((message) => queued.has(message)),
-    }));
-  });
+  const recorded = await database.transaction((connection) => recordAll(connection, nowMs, fires));
+  return Promise.all(recorded.map(async (fired) => ({ ...fired, released: await releaseAfter(database, fired) })));
+}
+
+/**
+ * What an occurrence was to wait for may have ended between the look at it and the commit; then nobody else lets it go. Either the
+ * outcome, which looks after its own commit, sees what is held here, or this look sees the outcome.
+ */
+async function releaseAfter(database: Database, { advanced, fire }: RecordedFire): Promise<Released[]> {
+  if (!advanced || !fire.occurrences.some((occurrence) => occurrence.held)) return [];
+  return releaseNext(database, fire.schedule.tenantId, fire.schedule.id);
+}
+
+type RecordedFire = Omit<Fired, 'released'> & { readonly fire: Fire };
+
+async function recordAll(connection: Queryable, nowMs: number, fires: readonly Fire[]): Promise<RecordedFire[]> {
+  const advanced = await advance(connection, fires);
+  const moved = fires.filter((fire) => advanced.has(scheduleName(fire.schedule)));
+  const occurrences = await withKeys(
+    connection,
+    moved.flatMap((fire) => fire.occurrences),
+    nowMs,
+  );
+  if (occurrences.length > 0) await connection.run('insert-messages', messageColumns(occurrences));
+  for (const fire of moved.filter((candidate) => candidate.nextFireAtMs === null)) {
+    const { tenantId, id, generation } = fire.schedule;
+    await connection.run('insert-schedule-change', [tenantId, id, timestamp(nowMs), generation, 'ended', '{}']);
+  }
+  const queued = new Set(occurrences.filter(isQueued).map(({ message }) => message));
+  return fires.map((fire) => ({
+    fire,
+    advanced: advanced.has(scheduleName(fire.schedule)),
+    messages: fire.occurrences.map(({ message }) => message).filter((message) => queued.has(message)),
+  }));
 }
 
 function isQueued(occurrence: NewMessage): boolean {
@@ -90,7 +108,7 @@ async function withKeys(
   return occurrences.map((occurrence) => {
     const { message } = occurrence;
     const repeated = repeats.get(message.id);
-    const holder = duplicates.get(repeated ?? message.id) ?? repeated;
+    const holder = duplicates.get(repeated ?? message.id)?.holder ?? repeated;
     // Its own id holds the key: this occurrence was recorded before.
     if (holder === undefined || holder === message.id) return occurrence;
     const reason = `idempotency key "${message.idempotencyKey ?? ''}" is held by ${toWireMessageId(holder)}`;

@@ -79,7 +79,7 @@ export class GroupCommit<Item, Result> {
       const results = await this.#write(group.map((waiting) => waiting.item));
       group.forEach((waiting, index) => waiting.resolve(results[index] as Result));
     } catch (error) {
-      if (group.length === 1 || isAway(error)) {
+      if (group.length === 1 || isStoreAway(error)) {
         group.forEach((waiting) => waiting.reject(error));
         return;
       }
@@ -90,6 +90,7 @@ export class GroupCommit<Item, Result> {
   }
 }
 
-function isAway(error: unknown): boolean {
-  return error instanceof CarillonError && error.code === 'TABLE_UNAVAILABLE';
+/** Nobody's fault: smaller groups would fare no better. */
+function isStoreAway(error: unknown): boolean {
+  return error instanceof CarillonError && (error.code === 'TABLE_UNAVAILABLE' || error.code === 'QUEUE_UNAVAILABLE');
 }

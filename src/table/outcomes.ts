@@ -43,6 +43,14 @@ export interface OutcomeSettings {
   readonly idempotencyMs: number;
 }
 
+/**
+ * What is left of an outcome that the table refuses: what it comes to, without what came back. A delivery whose outcome can never be
+ * recorded would be made for ever.
+ */
+export function bareOutcome(outcome: Outcome): Outcome {
+  return { ...outcome, headers: null, body: null, callbacks: [], error: 'what came back could not be recorded' };
+}
+
 /** Writes one group: a single statement when all is plain success, one transaction otherwise. */
 export async function recordOutcomes(
   database: Database,
@@ -89,8 +97,8 @@ async function updateMessages(connection: Queryable, outcomes: readonly Outcome[
     column((outcome) => outcome.state),
     column((outcome) => outcome.attempt),
     column((outcome) => outcome.status),
-    column((outcome) => outcome.error),
-    column((outcome) => (outcome.headers === null ? null : JSON.stringify(outcome.headers))),
+    column((outcome) => storableText(outcome.error)),
+    column((outcome) => storableHeaders(outcome.headers)),
     column((outcome) => outcome.body),
     column((outcome) => timestamp(outcome.startedAtMs)),
     column((outcome) => timestamp(outcome.endedAtMs)),
@@ -98,6 +106,21 @@ async function updateMessages(connection: Queryable, outcomes: readonly Outcome[
     column((outcome) => outcome.node),
   ]);
   return new Set(rows.map((row) => fromUuid(row.id)));
+}
+
+/** PostgreSQL's text has no NUL and no half surrogates: a replacement character stands for each. */
+function storableText(text: string | null): string | null {
+  return text === null ? null : text.replace(/\0|\p{Surrogate}/gu, '\ufffd');
+}
+
+function storableHeaders(headers: HeaderMap | null): string | null {
+  if (headers === null) return null;
+  const json = JSON.stringify(headers);
+  if (!/\\u(?:0000|d[89a-f])/.test(json)) return json;
+  const clean = (text: string): string => storableText(text) ?? '';
+  return JSON.stringify(
+    Object.fromEntries(Object.entries(headers).map(([name, values]) => [clean(name), values.map(clean)])),
+  );
 }
 
 function attemptColumns(failures: readonly Outcome[]): unknown[] {
@@ -109,8 +132,8 @@ function attemptColumns(failures: readonly Outcome[]): unknown[] {
     column((outcome) => timestamp(outcome.startedAtMs)),
     column((outcome) => timestamp(outcome.endedAtMs)),
     column((outcome) => outcome.status),
-    column((outcome) => outcome.error),
-    column((outcome) => (outcome.headers === null ? null : JSON.stringify(outcome.headers))),
+    column((outcome) => storableText(outcome.error)),
+    column((outcome) => storableHeaders(outcome.headers)),
     column((outcome) => outcome.body),
     column((outcome) => timestamp(outcome.nextAttemptAtMs)),
     column((outcome) => outcome.node),
@@ -144,7 +167,7 @@ async function releaseHeld(connection: Queryable, outcomes: readonly Outcome[]):
   return result;
 }
 
-/** Lets the next held occurrence of a schedule go, unless one is under way. */
+/** Lets the next held occurrence of a schedule go, unless one is under way. What is held must be committed. */
 export async function releaseNext(connection: Queryable, tenantId: number, scheduleId: string): Promise<Released[]> {
   const rows = await connection.run<{ id: string; shard: number; due_at: number }>('release-held', [
     [tenantId],

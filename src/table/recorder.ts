@@ -9,7 +9,7 @@ import { type Fire, type Fired, recordFires } from './fires.js';
 import { GroupCommit } from './group-commit.js';
 import { byId, type DispatchRow, type StoredMessage } from './message-columns.js';
 import { withPartitions } from './partitions.js';
-import { type Outcome, type OutcomeSettings, recordOutcomes, type Recorded } from './outcomes.js';
+import { bareOutcome, type Outcome, type OutcomeSettings, recordOutcomes, type Recorded } from './outcomes.js';
 import { scheduleFromRow, type ScheduleRow } from './schedule-row.js';
 import type { Schedule } from '../domain/schedule.js';
 
@@ -22,6 +22,8 @@ const RETRY_EVERY_MS = 250;
 export interface RecorderSettings extends AcceptSettings, OutcomeSettings {
   /** Told when the table goes away and when it is back. */
   readonly onAvailability: (available: boolean, error?: unknown) => void;
+  /** Told of an outcome that the table refused; it is recorded without what came back. */
+  readonly onRefusal: (error: unknown, id: MessageId) => void;
 }
 
 /** A schedule that a claim brought, and what its overlap policy needs to know. */
@@ -83,8 +85,14 @@ export class Recorder {
   }
 
   /** Records an outcome. While the table is away it is held and recorded when the table is back. Rejects after `stop`. */
-  record(outcome: Outcome): Promise<Recorded> {
-    return this.#outcomes.add(outcome);
+  async record(outcome: Outcome): Promise<Recorded> {
+    try {
+      return await this.#outcomes.add(outcome);
+    } catch (error) {
+      if (isAway(error)) throw error;
+      this.#settings.onRefusal(error, outcome.message.id);
+      return this.#outcomes.add(bareOutcome(outcome));
+    }
   }
 
   /** Records a schedule's occurrences and advances it, fenced by its shard's epoch. */
