@@ -45,10 +45,11 @@ async function preview(session: Session, options: CronOptions, operands: readonl
 }
 
 export function timesText({ times, dayRule }: Times, session: Session): string {
+  const isUtc = session.zone === 'utc' && times.every(({ local }) => local.endsWith('+00:00'));
   const text = session.table(
     [
       { title: session.zone === 'utc' ? 'UTC' : 'HERE', cell: ({ utc }) => exactTime(utc, session.zone) ?? '' },
-      { title: 'BY ITS OWN CLOCK', cell: ({ local }) => local, drop: 2 },
+      { title: 'BY ITS OWN CLOCK', cell: ({ local }) => (isUtc ? '' : local), drop: 2 },
       { title: 'NOTE', cell: ({ dst }) => (dst === null ? '' : NOTES[dst]), min: 12, drop: 1 },
     ],
     times,
