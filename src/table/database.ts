@@ -30,6 +30,7 @@ export interface Queryable {
 
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
+  readonly #onError: (error: Error) => void;
 
   constructor(settings: DatabaseSettings) {
     this.#pool = new pg.Pool({
@@ -41,6 +42,7 @@ export class Database implements Queryable {
       keepAlive: true,
       types,
     });
+    this.#onError = settings.onError;
     this.#pool.on('error', settings.onError);
   }
 
@@ -62,6 +64,8 @@ export class Database implements Queryable {
 
   async #transaction<Result>(work: (connection: Queryable) => Promise<Result>): Promise<Result> {
     const client = await connect(this.#pool);
+    // Broken between two statements: the next one fails, and nobody else is told.
+    client.on('error', this.#onError);
     const connection: Queryable = {
       run: (name, values = []) => query(client, { name, text: sql(name), values: [...values] }),
       text: (statement, values = []) => query(client, { text: statement, values: [...values] }),
@@ -70,16 +74,22 @@ export class Database implements Queryable {
       await query(client, { text: 'begin' });
       const result = await work(connection);
       await query(client, { text: 'commit' });
-      client.release();
+      this.#release(client);
       return result;
     } catch (error) {
-      await rollBack(client);
+      this.#release(client, await rollBack(client));
       throw error;
     }
   }
 
   async close(): Promise<void> {
     await this.#pool.end();
+  }
+
+  /** Gives a connection back to the pool; one that is of no more use (`broken`) is replaced. */
+  #release(client: pg.PoolClient, broken: Error | null = null): void {
+    client.off('error', this.#onError);
+    client.release(broken ?? undefined);
   }
 }
 
@@ -112,13 +122,13 @@ async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   }
 }
 
-async function rollBack(client: pg.PoolClient): Promise<void> {
+/** What stands in the way of rolling back: then the connection is of no more use. */
+async function rollBack(client: pg.PoolClient): Promise<Error | null> {
   try {
     await client.query('rollback');
-    client.release();
+    return null;
   } catch (error) {
-    // A connection that cannot roll back is of no more use; the pool makes another.
-    client.release(error instanceof Error ? error : true);
+    return error instanceof Error ? error : new Error(String(error));
   }
 }
 
