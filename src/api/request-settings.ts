@@ -57,8 +57,10 @@ export function settingsOfHttp(source: HttpSource, maxBytes: number): RequestSet
   for (let index = 0; index + 1 < source.rawHeaders.length; index += 2) {
     entries.push({ name: source.rawHeaders[index] ?? '', value: source.rawHeaders[index + 1] ?? '', form: 'bytes' });
   }
-  const given = new Set(entries.map((entry) => entry.name.toLowerCase()));
-  for (const [name, value] of source.query) if (!given.has(name)) entries.push({ name, value, form: 'text' });
+  if (source.query.length > 0) {
+    const given = new Set(entries.map((entry) => entry.name.toLowerCase()));
+    for (const [name, value] of source.query) if (!given.has(name)) entries.push({ name, value, form: 'text' });
+  }
   return collect(entries, source.authorizationIsOurs, maxBytes);
 }
 
@@ -116,20 +118,21 @@ function collect(entries: readonly Entry[], authorizationIsOurs: boolean, maxByt
   const into = new Collector();
   const others: Entry[] = [];
   for (const entry of entries) {
-    if (!isHeaderValue(entry.value)) {
+    // What came in a header can go out in one.
+    if (entry.form === 'text' && !isHeaderValue(entry.value)) {
       throw new CarillonError(
         'INVALID_REQUEST',
         `the value of ${shown(entry.name)} has a character that no header can carry: a line break, NUL, another control character or a lone surrogate`,
       );
     }
     const name = entry.name.toLowerCase();
-    if (name.startsWith(FORWARD)) forwardOrSet(into, name.slice(FORWARD.length), entry);
+    if (!name.startsWith('upstash-') && !name.startsWith('carillon-')) others.push(entry);
+    else if (name.startsWith('carillon-')) setCarillon(into, name, entry);
+    else if (name.startsWith(FORWARD)) forwardOrSet(into, name.slice(FORWARD.length), entry);
     else if (name.startsWith(CALLBACK_FORWARD)) into.forward(into.callback, name.slice(CALLBACK_FORWARD.length), entry);
     else if (name.startsWith(FAILURE_CALLBACK_FORWARD)) {
       into.forward(into.failureCallback, name.slice(FAILURE_CALLBACK_FORWARD.length), entry);
-    } else if (name.startsWith('upstash-')) into.set(name, entry);
-    else if (name.startsWith('carillon-')) setCarillon(into, name, entry);
-    else others.push(entry);
+    } else into.set(name, entry);
   }
   forwardOthers(into, others, authorizationIsOurs);
   if (into.bytes > maxBytes) {
@@ -170,11 +173,10 @@ function forwardOthers(into: Collector, others: readonly Entry[], authorizationI
   const all = into.values.get('upstash-header-forward')?.toLowerCase() === 'true';
   for (const entry of others) {
     const name = entry.name.toLowerCase();
-    const canonical = canonicalHeaderName(name);
-    if (into.forwarded.has(canonical) && name === 'content-type') continue;
-    if (name === 'content-type' || (all && !(name === 'authorization' && authorizationIsOurs))) {
-      into.forward(into.forwarded, name, entry);
-    }
+    if (name === 'content-type') {
+      // One that is forwarded by its prefix is the more explicit one.
+      if (!into.forwarded.has('Content-Type')) into.forward(into.forwarded, name, entry);
+    } else if (all && !(name === 'authorization' && authorizationIsOurs)) into.forward(into.forwarded, name, entry);
   }
 }
 

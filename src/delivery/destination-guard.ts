@@ -78,9 +78,14 @@ function refusalOfIPv4(address: ipaddr.IPv4): string | null {
   return PLATFORM_ADDRESSES.has(address.toString()) ? "an address of a cloud platform's own services" : null;
 }
 
+/** As in the URL standard: only such a host is an IPv4 address. */
+const LAST_LABEL_IS_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)\.?$/i;
+
 /** The IP address that a URL's host stands for, or null when the host is a name. */
 export function literalAddress(hostname: string): string | null {
   const bare = hostname.startsWith('[') && hostname.endsWith(']') ? hostname.slice(1, -1) : hostname;
+  // Most hosts are names, and to ask the parser costs more than the rest of accepting a message.
+  if (!bare.includes(':') && !LAST_LABEL_IS_NUMBER.test(bare)) return null;
   return ipaddr.isValid(bare) ? bare : null;
 }
 
