@@ -1,5 +1,5 @@
 /** Sends work to a test node and reads what became of it. */
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import type { TestNode } from './node.js';
 
 export interface Sent {
@@ -78,23 +78,32 @@ export async function scheduleOf(node: TestNode, scheduleId: string): Promise<Sc
 }
 
 /** Waits until the message has reached this state. */
-export async function untilState(node: TestNode, id: string, state: string, timeoutMs = 15_000): Promise<Row> {
-  await expect.poll(async () => (await rowOf(node, id))?.state, { timeout: timeoutMs, interval: 30 }).toBe(state);
-  return (await rowOf(node, id))!;
+export function untilState(node: TestNode, id: string, state: string, timeoutMs = 15_000): Promise<Row> {
+  return until(async () => {
+    const row = await rowOf(node, id);
+    expect(row?.state, `message ${id}`).toBe(state);
+    return row!;
+  }, timeoutMs);
 }
 
 /** Waits until the schedule has so many rows that fit, and gives them. */
-export async function untilRows(
+export function untilRows(
   node: TestNode,
   scheduleId: string,
   count: number,
   fits: (row: Row) => boolean = () => true,
   timeoutMs = 20_000,
 ): Promise<Row[]> {
-  const fitting = async (): Promise<Row[]> => (await rowsOf(node, scheduleId)).filter(fits);
-  const options = { timeout: timeoutMs, interval: 50 };
-  await expect.poll(async () => (await fitting()).length, options).toBeGreaterThanOrEqual(count);
-  return fitting();
+  return until(async () => {
+    const rows = (await rowsOf(node, scheduleId)).filter(fits);
+    expect(rows.length, `rows of ${scheduleId}`).toBeGreaterThanOrEqual(count);
+    return rows;
+  }, timeoutMs);
+}
+
+/** Looks again and again until nothing fails; unlike expect.poll, also where tests run beside each other. */
+export function until<Result>(look: () => Promise<Result>, timeoutMs = 15_000): Promise<Result> {
+  return vi.waitFor(look, { timeout: timeoutMs, interval: 40 });
 }
 
 /** I1 and I2 of the design: no two rows for one occurrence or key, and no active schedule without a next fire time. */
@@ -111,4 +120,39 @@ export async function expectInvariants(node: TestNode): Promise<void> {
   expect(keys, 'keys with more than one row').toEqual([]);
   const still = await node.database.text(`select id from schedules where state = 'active' and next_fire_at is null`);
   expect(still, 'active schedules without a next time').toEqual([]);
+}
+
+/** Makes another tenant; gives its token. */
+export async function newTenant(node: TestNode, name: string): Promise<string> {
+  const headers = { authorization: `Bearer ${node.adminToken}`, 'content-type': 'application/json' };
+  const made = await node.call('POST', '/admin/tenants', { headers, body: JSON.stringify({ name }) });
+  expect(made.status, await made.text()).toBeLessThan(300);
+  const response = await node.call('POST', `/admin/tenants/${name}/tokens`, { headers, body: '{}' });
+  return ((await response.json()) as { token: string }).token;
+}
+
+/** Something that happens each second, for tests that must let time pass: wait for its next calls instead of sleeping. */
+export interface Metronome {
+  /** Resolves after so many more calls. */
+  ticks(count: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startMetronome(node: TestNode): Promise<Metronome> {
+  await schedule(node, 'metronome', '* * * * * *');
+  const fits = ({ scheduleId }: { scheduleId: string | undefined }): boolean => scheduleId === 'metronome';
+  return {
+    ticks: async (count) => {
+      await node.sink.waitFor(node.sink.calls.filter(fits).length + count, fits);
+    },
+    stop: async () => {
+      await node.call('DELETE', '/v2/schedules/metronome');
+    },
+  };
+}
+
+/** A cron expression of the one second (of each day) that a time lies in. */
+export function cronAt(timeMs: number): string {
+  const time = new Date(timeMs);
+  return `${time.getUTCSeconds()} ${time.getUTCMinutes()} ${time.getUTCHours()} * * *`;
 }
