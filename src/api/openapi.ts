@@ -74,10 +74,9 @@ export function responses(
   return { ...success, ...(Object.fromEntries(described) as Record<number, TSchema>) };
 }
 
-export const DESTINATION_PATH: object = Type.Object({
-  destination: Type.String({
-    description:
-      'Absolute http or https URL, as it is or percent-encoded as a whole, with its own query. ' +
-      'Taken from the raw request target: nothing in it is normalised.',
-  }),
+/** A path parameter that holds a destination. */
+export const DESTINATION = Type.String({
+  description:
+    'The destination: an absolute http or https URL, as it is or percent-encoded as a whole, with its own query. ' +
+    'Taken from the raw request target: nothing in it is normalised.',
 });

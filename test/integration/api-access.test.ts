@@ -75,13 +75,7 @@ describe('a caller', () => {
         expect.objectContaining({ name: 'Upstash-Delay', in: 'header' }) as unknown,
       ]) as unknown,
     });
-    const paths = [
-      '/v2/schedules/{destination}',
-      '/v2/schedules/{id}',
-      '/v2/schedules/{id}/next',
-      '/v2/cron/preview',
-      '/v2/batch',
-    ];
+    const paths = ['/v2/schedules/{id}', '/v2/schedules/{id}/next', '/v2/cron/preview', '/v2/batch'];
     for (const path of paths) expect(document.paths).toHaveProperty([path]);
     expect(document.paths).not.toHaveProperty(['/v2/queues']);
   });

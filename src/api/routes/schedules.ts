@@ -7,7 +7,7 @@ import { CarillonError } from '../../domain/errors.js';
 import { checkScheduleId, toWireMessageId } from '../../domain/ids.js';
 import type { Schedule } from '../../domain/schedule.js';
 import { getSchedule, latestRunStates, listSchedules } from '../../table/schedules-read.js';
-import { DESTINATION_PATH, responses, TENANT_SECURITY } from '../openapi.js';
+import { DESTINATION, responses, TENANT_SECURITY } from '../openapi.js';
 import { requestSource, type RequestSource } from '../request-source.js';
 import { readDefinition, readScheduleId } from '../schedule-headers.js';
 import { ScheduleView, scheduleView } from '../schedule-view.js';
@@ -73,7 +73,8 @@ function registerCreate(app: FastifyInstance, services: ApiServices): void {
         body: Type.Any({ description: 'Bytes, sent with every occurrence; at most CARILLON_BODY_MAX_BYTES' }),
         response: responses({ 200: Created }, 400, 401, 403, 413, 501, 503),
       },
-      config: { documentedPath: { url: '/v2/schedules/{destination}', params: DESTINATION_PATH } },
+      // OpenAPI knows a path by its shape, and this one has the shape of those that go by the id.
+      config: { documentedPath: { url: '/v2/schedules/{id}', params: Type.Object({ id: DESTINATION }) } },
     },
     async (request) => createSchedule(requestSource(request, services.config), services),
   );
