@@ -22,6 +22,7 @@ export class Script {
    * A script that Redis does not know was not run, so sending it again is safe.
    */
   async run(redis: Redis, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    gatherWrites(redis);
     try {
       return await redis.evalsha(this.#hash, keys.length, ...keys, ...args);
     } catch (error) {
@@ -33,6 +34,17 @@ export class Script {
       throw queueError(error);
     }
   }
+}
+
+/**
+ * What one turn of the event loop has for Redis goes out in one write at its end. A system call for each command, and a reply for
+ * each, would cost both sides more than the commands.
+ */
+function gatherWrites({ stream }: Redis): void {
+  // Before the first connection there is no stream, whatever its type says.
+  if ((stream as typeof stream | undefined)?.writableCorked !== 0) return;
+  stream.cork();
+  setImmediate(() => stream.uncork());
 }
 
 function read(path: string): string {
