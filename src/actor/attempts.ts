@@ -24,9 +24,7 @@ export interface AttemptSettings extends CallbackSettings {
 /** What follows an attempt for its entry in the queue. */
 export type Following =
   | { readonly kind: 'done'; readonly recorded: Recorded; readonly outcome: Outcome }
-  | { readonly kind: 'again'; readonly recorded: Recorded; readonly outcome: Outcome; readonly atMs: number }
-  /** Given up because this node is stopping: nothing is known and nothing was recorded. */
-  | { readonly kind: 'aborted' };
+  | { readonly kind: 'again'; readonly recorded: Recorded; readonly outcome: Outcome; readonly atMs: number };
 
 export class Attempts {
   readonly #http: HttpClient;
@@ -54,15 +52,19 @@ export class Attempts {
   }
 
   /**
-   * Makes attempt number `attempt` (from 1). Resolves when its outcome is committed. Rejects with TABLE_UNAVAILABLE when the signing
-   * key cannot be read (nothing was sent), or when the node stops before the table is back.
+   * Makes attempt number `attempt` (from 1). Gives its outcome, which is nowhere yet but here; null when it was cut off because this
+   * node is stopping. Rejects with TABLE_UNAVAILABLE when the signing key cannot be read: then nothing was sent.
    */
-  async make(message: Message, attempt: number, signal: AbortSignal): Promise<Following> {
+  async make(message: Message, attempt: number, signal: AbortSignal): Promise<Outcome | null> {
     const signingKey = await this.#signingKey(message.tenantId);
     const startedAtMs = this.#clock.nowMs();
     const result = await this.#send(message, attempt, signingKey, startedAtMs, signal);
-    if (result.kind === 'error' && result.code === 'ABORTED') return { kind: 'aborted' };
-    const outcome = this.#outcome(message, attempt, result, startedAtMs);
+    if (result.kind === 'error' && result.code === 'ABORTED') return null;
+    return this.#outcome(message, attempt, result, startedAtMs);
+  }
+
+  /** Resolves when the outcome is committed. Rejects with TABLE_UNAVAILABLE when the node stops before the table is back. */
+  async record(outcome: Outcome): Promise<Following> {
     const recorded = await this.#recorder.record(outcome);
     return outcome.nextAttemptAtMs !== null && recorded.taken
       ? { kind: 'again', recorded, outcome, atMs: outcome.nextAttemptAtMs }
@@ -100,9 +102,10 @@ export class Attempts {
 
   #outcome(message: Message, attempt: number, result: DeliveryResult, startedAtMs: number): Outcome {
     const endedAtMs = this.#clock.nowMs();
-    const chance = (this.#chance(1)[0] ?? 0) / 256;
-    const verdict = judge(message, attempt, result, endedAtMs, chance);
     const answered = result.kind === 'response';
+    // Drawing chance is slow, and a success has no delay to spread.
+    const chance = isSuccess(result) ? 0 : (this.#chance(1)[0] ?? 0) / 256;
+    const verdict = judge(message, attempt, result, endedAtMs, chance);
     const exhausted = verdict.state === 'failed';
     return {
       message,
@@ -122,8 +125,12 @@ export class Attempts {
   }
 }
 
+function isSuccess(result: DeliveryResult): boolean {
+  return result.kind === 'response' && result.status >= 200 && result.status <= 299;
+}
+
 function errorText(result: DeliveryResult): string | null {
   if (result.kind === 'error') return result.message;
-  if (result.status >= 200 && result.status <= 299) return null;
+  if (isSuccess(result)) return null;
   return `the destination answered ${result.status}`;
 }

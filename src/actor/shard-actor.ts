@@ -19,7 +19,7 @@ import type { Offers } from '../queue/offers.js';
 import { decodePayload } from '../queue/payload.js';
 import type { Claim, Claimed, Settlement, ShardQueue } from '../queue/shard-queue.js';
 import type { StoredMessage } from '../table/message-columns.js';
-import type { Released } from '../table/outcomes.js';
+import type { Outcome, Released } from '../table/outcomes.js';
 import type { Recorder } from '../table/recorder.js';
 import type { Attempts, Following } from './attempts.js';
 import type { Deferrals } from './deferral.js';
@@ -53,11 +53,15 @@ export interface ActorParts {
 
 interface Flight {
   token: string;
+  /** Whether its slot was given back before it landed. */
+  slotIsFree: boolean;
 }
 
 /** How long to wait before trying again when Redis or the table is away. */
 const TROUBLE_PAUSE_MS = 200;
 const GIVE_BACK_MS = 500;
+/** Slots that an actor takes for a claim before it knows how much is due. */
+const FIRST_CLAIM = 16;
 /** When a row is not to be sent yet, it goes back for its own time; by so much may clocks round. */
 const ROUNDING_MS = 2;
 
@@ -69,10 +73,13 @@ export class ShardActor {
   readonly #abort = new AbortController();
   #epoch: number;
   #suspectBeforeMs: number;
+  /** Small at first, so that many actors can claim at once what is due in many shards; grows while there is more. */
+  #claimSize = FIRST_CLAIM;
   #settlements: Settlement[] = [];
   #stopping = false;
   #wake: (() => void) | null = null;
   #sleepUntilMs = 0;
+  #timer: NodeJS.Timeout | undefined;
   /** The soonest time that the mailbox told of since the last claim was sent: its answer may not know of it yet. */
   #toldOfMs = Infinity;
   readonly #landed = new Signal();
@@ -106,10 +113,10 @@ export class ShardActor {
     this.#running ??= this.#run();
   }
 
-  /** Mailbox: work due at this time was queued. */
+  /** Mailbox: work due at this time was queued. The sleep lasts no longer than until then. */
   wake(dueAtMs: number): void {
     this.#toldOfMs = Math.min(this.#toldOfMs, dueAtMs);
-    if (dueAtMs < this.#sleepUntilMs) this.#wake?.();
+    if (dueAtMs < this.#sleepUntilMs) this.#sleepUntil(dueAtMs);
   }
 
   /** Mailbox: a new epoch was installed, after the queue was lost or Redis came back. */
@@ -167,7 +174,7 @@ export class ShardActor {
   /** Claims and starts the work. Gives how long to sleep, in milliseconds. */
   async #claimOnce(): Promise<number> {
     const { slots, queue, settings } = this.#parts;
-    const taken = await slots.take(settings.claimBatch);
+    const taken = await slots.take(Math.min(this.#claimSize, settings.claimBatch));
     let used = 0;
     try {
       if (this.#stopping) return 0;
@@ -179,7 +186,12 @@ export class ShardActor {
       }
       used = reply.claims.length;
       for (const claim of reply.claims) this.#begin(claim);
-      return used === taken ? 0 : this.#pauseMs(reply);
+      if (used === taken) {
+        this.#claimSize = Math.min(this.#claimSize * 2, settings.claimBatch);
+        return 0;
+      }
+      this.#claimSize = FIRST_CLAIM;
+      return this.#pauseMs(reply);
     } finally {
       slots.release(taken - used);
     }
@@ -209,16 +221,23 @@ export class ShardActor {
   #sleep(durationMs: number): Promise<void> {
     if (this.#stopping) return Promise.resolve();
     return new Promise((resolve) => {
-      const awake = (): void => {
-        clearTimeout(timer);
+      this.#wake = () => {
+        clearTimeout(this.#timer);
         this.#wake = null;
         this.#sleepUntilMs = 0;
         resolve();
       };
-      this.#sleepUntilMs = this.#parts.clock.nowMs() + durationMs;
-      const timer = setTimeout(awake, durationMs);
-      this.#wake = awake;
+      this.#sleepUntil(this.#parts.clock.nowMs() + durationMs);
     });
+  }
+
+  #sleepUntil(untilMs: number): void {
+    clearTimeout(this.#timer);
+    this.#sleepUntilMs = untilMs;
+    const durationMs = untilMs - this.#parts.clock.nowMs();
+    // Timers drop fractions; one that rings early finds nothing due.
+    if (durationMs > 0) this.#timer = setTimeout(() => this.#wake?.(), Math.ceil(durationMs));
+    else this.#wake?.();
   }
 
   /** Starts the work on a claim. Each claim holds one slot until it has landed. */
@@ -230,7 +249,7 @@ export class ShardActor {
       this.#parts.slots.release(1);
       return;
     }
-    this.#flights.set(claim.id, { token: claim.token });
+    this.#flights.set(claim.id, { token: claim.token, slotIsFree: false });
     const schedule = parseScheduleEntry(claim.id);
     const work = schedule === null ? this.#deliver(claim) : this.#fire(claim, schedule);
     work
@@ -250,9 +269,17 @@ export class ShardActor {
     }
   }
 
+  /** What was answered and waits to be recorded needs no slot. */
+  #releaseEarly(id: string): void {
+    const flight = this.#flights.get(id);
+    if (flight !== undefined) flight.slotIsFree = this.#parts.slots.releaseEarly();
+  }
+
   #land(id: string): void {
+    const flight = this.#flights.get(id);
     this.#flights.delete(id);
-    this.#parts.slots.release(1);
+    if (flight?.slotIsFree === true) this.#parts.slots.recorded();
+    else this.#parts.slots.release(1);
     if (this.#stopping && this.#flights.size === 0) this.#landed.give();
   }
 
@@ -284,15 +311,17 @@ export class ShardActor {
       return this.#settle(message.id, this.#parts.deferrals.backAtMs(host, this.#parts.clock.nowMs()));
     }
     const startedAtMs = performance.now();
-    let following: Following;
+    let outcome: Outcome | null;
     try {
-      following = await this.#parts.attempts.make(message, attempt, this.#abort.signal);
+      outcome = await this.#parts.attempts.make(message, attempt, this.#abort.signal);
     } finally {
       this.#parts.hosts.leave(host);
       this.#parts.deferrals.observe(host, performance.now() - startedAtMs);
     }
+    if (outcome === null) return this.#settle(message.id, this.#parts.clock.nowMs());
+    this.#releaseEarly(message.id);
+    const following = await this.#parts.attempts.record(outcome);
     this.#parts.onAttempt(following);
-    if (following.kind === 'aborted') return this.#settle(message.id, this.#parts.clock.nowMs());
     this.#queueReleased(following.recorded.released);
     for (const callback of following.outcome.callbacks) {
       this.#parts.offers.offer(callback.shard, { id: callback.id, dueAtMs: callback.dueAtMs, payload: '' });
