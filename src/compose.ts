@@ -113,7 +113,11 @@ async function startWith({ config, log, identity, database, redis }: Stores): Pr
     },
   });
   const wake = (shard: number, dueAtMs: number): void => holder.wake(shard, dueAtMs);
-  const offers = new Offers(queue, wake, (error) => log.error({ err: error }, 'an offer to the queue failed'));
+  const offers = new Offers(queue, wake, {
+    onFault: (error) => log.error({ err: error }, 'an offer to the queue failed'),
+    onRefused: (error) => log.error({ err: error }, 'the queue takes no work: accepts go to the table only'),
+    onCaughtUp: (leftToSweeps) => log.info({ leftToSweeps }, 'the queue takes work again'),
+  });
   const parts = actorParts({ config, log, identity, database, queue, offers, recorder, http, clock, holder, wake });
   const intake = new NodeIntake({
     database,

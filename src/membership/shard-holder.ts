@@ -7,9 +7,9 @@ import type { Logger } from 'pino';
 import type { ActorParts } from '../actor/shard-actor.js';
 import { ShardActor } from '../actor/shard-actor.js';
 import type { Sweeper } from '../actor/sweeper.js';
-import type { ShardQueue } from '../queue/shard-queue.js';
+import type { Fence, ShardQueue } from '../queue/shard-queue.js';
 import type { Database } from '../table/database.js';
-import { grantEpochs, renewEpochs } from '../table/epochs.js';
+import { grantEpochs, overtakeEpochs, renewEpochs } from '../table/epochs.js';
 import { GroupCommit } from '../table/group-commit.js';
 
 export interface HolderSettings {
@@ -64,8 +64,8 @@ export class ShardHolder {
   async takeAll(partsOf: () => ActorParts): Promise<void> {
     const startedAtMs = performance.now();
     const shards = Array.from({ length: this.#settings.shards }, (_, shard) => shard);
-    const epochs = await grantEpochs(this.#database, this.#settings.node, shards);
-    const lost = await this.#fence(epochs);
+    const granted = await grantEpochs(this.#database, this.#settings.node, shards);
+    const { epochs, lost } = await this.#fence(granted);
     const parts = partsOf();
     for (const [shard, epoch] of epochs) {
       const actor = new ShardActor(shard, epoch, parts);
@@ -129,8 +129,8 @@ export class ShardHolder {
   async #renew(shards: number[]): Promise<(number | null)[]> {
     const held = new Map<number, number>();
     for (const shard of shards) held.set(shard, this.#actors.get(shard)?.epoch ?? 0);
-    const epochs = await renewEpochs(this.#database, this.#settings.node, held);
-    const lost = await this.#fence(epochs);
+    const renewed = await renewEpochs(this.#database, this.#settings.node, held);
+    const { epochs, lost } = await this.#fence(renewed);
     for (const [shard, epoch] of epochs) {
       const actor = this.#actors.get(shard);
       if (actor === undefined || actor.isStopping) continue;
@@ -144,18 +144,42 @@ export class ShardHolder {
     return shards.map((shard) => epochs.get(shard) ?? null);
   }
 
-  /** Installs epochs in the queue. Gives the shards whose state was not there. */
-  async #fence(epochs: ReadonlyMap<number, number>): Promise<Set<number>> {
+  /**
+   * Installs granted epochs in the queue. Gives those that hold, and which shards have to be filled again: their state was not there,
+   * or was newer than the table, as after a backup of the table was restored.
+   */
+  async #fence(granted: ReadonlyMap<number, number>): Promise<{ epochs: Map<number, number>; lost: Set<number> }> {
+    const epochs = new Map(granted);
     const lost = new Set<number>();
+    const newer = new Map<number, number>();
+    await this.#fenceEach(granted, false, (shard, fence) => {
+      if (!fence.installed) newer.set(shard, fence.previousEpoch ?? 0);
+      else if (fence.completedAtMs === 0) lost.add(shard);
+    });
+    if (newer.size === 0) return { epochs, lost };
+    const overtaken = await overtakeEpochs(this.#database, this.#settings.node, newer);
+    this.#log.warn({ shards: overtaken.size }, 'the queue had newer epochs than the table: was a backup restored?');
+    for (const shard of newer.keys()) epochs.delete(shard);
+    await this.#fenceEach(overtaken, true, (shard, fence) => {
+      if (!fence.installed) return;
+      epochs.set(shard, overtaken.get(shard) ?? 0);
+      lost.add(shard);
+    });
+    return { epochs, lost };
+  }
+
+  async #fenceEach(
+    epochs: ReadonlyMap<number, number>,
+    refill: boolean,
+    told: (shard: number, fence: Fence) => void,
+  ): Promise<void> {
     const all = [...epochs];
     for (let start = 0; start < all.length; start += FENCES_AT_ONCE) {
       await Promise.all(
         all.slice(start, start + FENCES_AT_ONCE).map(async ([shard, epoch]) => {
-          const fence = await this.#queue.fence(shard, epoch);
-          if (fence.completedAtMs === 0) lost.add(shard);
+          told(shard, await this.#queue.fence(shard, epoch, refill));
         }),
       );
     }
-    return lost;
   }
 }

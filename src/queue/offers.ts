@@ -13,6 +13,15 @@ const RETRY_EVERY_MS = 1_000;
 /** Wakes the actor of a shard, if it sleeps beyond this time. */
 export type Wake = (shard: number, dueAtMs: number) => void;
 
+export interface OfferEvents {
+  /** A fault of our own; that Redis is away is none. */
+  readonly onFault: (error: unknown) => void;
+  /** The queue takes no offers: it is away, or full. Told once, until it takes them again. */
+  readonly onRefused: (error: unknown) => void;
+  /** All that waited has been offered; so many more were left to the sweeps. */
+  readonly onCaughtUp: (leftToSweeps: number) => void;
+}
+
 type Waiting = () => Promise<unknown>;
 
 export class Offers {
@@ -25,13 +34,12 @@ export class Offers {
   #retrying = false;
   #timer: NodeJS.Timeout | null = null;
 
-  readonly #onFault: (error: unknown) => void;
+  readonly #events: OfferEvents;
 
-  /** `onFault` is told of faults of our own; that Redis is away is none. */
-  constructor(queue: ShardQueue, wake: Wake, onFault: (error: unknown) => void) {
+  constructor(queue: ShardQueue, wake: Wake, events: OfferEvents) {
     this.#queue = queue;
     this.#wake = wake;
-    this.#onFault = onFault;
+    this.#events = events;
   }
 
   /** Offers that wait for Redis, and those that were left to the sweeps since it went away. */
@@ -65,13 +73,14 @@ export class Offers {
 
   /** Makes the offers that waited, up to the first that fails again. Called when Redis is back, and now and then meanwhile. */
   async retry(): Promise<void> {
-    if (this.#retrying) return;
+    if (this.#retrying || this.#waiting.length === 0) return;
     this.#retrying = true;
     try {
       while (this.#waiting.length > 0) {
         await this.#waiting[0]?.();
         this.#waiting.shift();
       }
+      this.#events.onCaughtUp(this.#leftToSweeps);
       this.#leftToSweeps = 0;
     } catch (error) {
       if (!(error instanceof CarillonError)) throw error;
@@ -91,14 +100,14 @@ export class Offers {
     if (this.#timer !== null || this.#waiting.length === 0) return;
     this.#timer = setTimeout(() => {
       this.#timer = null;
-      this.retry().catch(this.#onFault);
+      this.retry().catch(this.#events.onFault);
     }, RETRY_EVERY_MS);
   }
 
   #flush(): void {
     const gathered = this.#gathered;
     this.#gathered = new Map();
-    for (const [shard, entries] of gathered) this.#accept(shard, entries).catch(this.#onFault);
+    for (const [shard, entries] of gathered) this.#accept(shard, entries).catch(this.#events.onFault);
   }
 
   async #accept(shard: number, entries: readonly QueueEntry[]): Promise<void> {
@@ -118,6 +127,7 @@ export class Offers {
       return await now();
     } catch (error) {
       if (!(error instanceof CarillonError)) throw error;
+      if (this.#waiting.length === 0) this.#events.onRefused(error);
       if (this.#waiting.length < MAX_WAITING) this.#waiting.push(later);
       else this.#leftToSweeps += 1;
       this.#retryLater();

@@ -43,7 +43,7 @@ export interface Claimed {
 
 export interface Fence {
   readonly installed: boolean;
-  /** The epoch that was stored before; null when the state was lost (or never there). */
+  /** The epoch that was stored before (or is, when a newer one stays installed); null when the state was lost (or never there). */
   readonly previousEpoch: number | null;
   readonly announcedAtMs: number;
   readonly completedAtMs: number;
@@ -98,8 +98,9 @@ export class ShardQueue {
     this.#times = times;
   }
 
-  async fence(shard: number, epoch: number): Promise<Fence> {
-    const reply = numbers(await scripts.fence.run(this.#redis, [this.#of(shard).state], [epoch]));
+  /** Installs an epoch. With `refill` the horizons are forgotten, so that the next sweep fills the shard again from the table. */
+  async fence(shard: number, epoch: number, refill = false): Promise<Fence> {
+    const reply = numbers(await scripts.fence.run(this.#redis, [this.#of(shard).state], [epoch, refill ? 1 : 0]));
     const [installed = 0, previous = -1, announcedAtMs = 0, completedAtMs = 0] = reply;
     return {
       installed: installed === 1,

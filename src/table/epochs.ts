@@ -28,3 +28,20 @@ export async function renewEpochs(
   ]);
   return new Map(rows.map((row) => [row.shard, row.epoch]));
 }
+
+/**
+ * Lifts the epochs of shards that are this node's above those that the queue has: the table is older than the queue, as after a
+ * backup was restored. A shard that is missing from the answer has another owner.
+ */
+export async function overtakeEpochs(
+  table: Queryable,
+  node: string,
+  stored: ReadonlyMap<number, number>,
+): Promise<Map<number, number>> {
+  const rows = await table.run<{ shard: number; epoch: number }>('overtake-epochs', [
+    node,
+    [...stored.keys()],
+    [...stored.values()],
+  ]);
+  return new Map(rows.map((row) => [row.shard, row.epoch]));
+}
