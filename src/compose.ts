@@ -85,12 +85,17 @@ async function startWith({ config, log, identity, database, redis }: Stores): Pr
     payloadFreshMs: PAYLOAD_FRESH_MS,
     tombstoneMs: TOMBSTONE_MS,
   });
+  const sweeper = makeSweeper({ config, log, database, queue, clock });
   const recorder = new Recorder(database, clock, {
     deduplicationMs: config.CARILLON_DEDUPLICATION_MS,
     idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
     onAvailability: (available, error) => {
-      if (available) log.info('the table is back');
-      else log.error({ err: error }, 'the table is away: claims stop, outcomes are held');
+      if (!available) {
+        log.error({ err: error }, 'the table is away: claims stop, outcomes are held');
+        return;
+      }
+      log.info('the table is back');
+      sweeper.hasten();
     },
     onRefusal: (error, id) => log.error({ err: error, message: id }, 'the table refused what a destination answered'),
   });
@@ -99,7 +104,6 @@ async function startWith({ config, log, identity, database, redis }: Stores): Pr
     connectionsPerOrigin: config.CARILLON_HOST_CONCURRENCY,
     keepBytes: config.CARILLON_RESPONSE_KEPT_BYTES,
   });
-  const sweeper = makeSweeper({ config, log, database, queue, clock });
   const holder = new ShardHolder({
     database,
     queue,
