@@ -25,7 +25,7 @@ it(`loses and doubles nothing over ${KILLS} kills with ${MESSAGES} messages in f
   });
   const { node, receiver } = scenario;
   await scenario.everySecond(SCHEDULES, 'tick', '/tick?hold=200');
-  const trickle = startTrickle(scenario);
+  const trickle = scenario.trickle(['/trickle'], TRICKLE_EVERY_MS);
   const readyMs: number[] = [];
   const chance = seeded();
   for (let kill = 1; kill <= KILLS; kill++) {
@@ -48,25 +48,6 @@ it(`loses and doubles nothing over ${KILLS} kills with ${MESSAGES} messages in f
   expect(verdict.secondDeliveries).toBeGreaterThanOrEqual(KILLS * MESSAGES);
   expect(node.log.filter(({ level }) => level >= 50)).toEqual([]);
 }, 240_000);
-
-function startTrickle(of: CrashScenario) {
-  const counts = { accepted: 0, refused: 0 };
-  const stopping = new AbortController();
-  const running = (async () => {
-    while (!stopping.signal.aborted) {
-      if ((await of.tryPublish('/trickle')) === null) counts.refused += 1;
-      else counts.accepted += 1;
-      await delay(TRICKLE_EVERY_MS);
-    }
-  })();
-  return {
-    counts,
-    stop: async () => {
-      stopping.abort();
-      await running;
-    },
-  };
-}
 
 /** A fixed sequence of numbers from 0 to 1, printed so that a failure can be repeated. */
 function seeded(): () => number {

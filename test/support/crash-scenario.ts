@@ -25,6 +25,13 @@ export function report(test: string, figures: object): void {
   process.stdout.write(`${test}: ${JSON.stringify(figures)}\n`);
 }
 
+/** Messages that are sent all the time, so that some are on their way whenever something breaks. */
+export interface Trickle {
+  /** By what the API said; `unavailable` are answers 503, all of which must have Retry-After. */
+  readonly counts: { accepted: number; unavailable: number; broken: number };
+  stop(): Promise<void>;
+}
+
 export interface CrashScenario {
   readonly node: NodeProcess;
   readonly receiver: Receiver;
@@ -35,12 +42,17 @@ export interface CrashScenario {
   publish(count: number, path: string, headers?: Record<string, string>): Promise<string[]>;
   /** Publishes one message; null when the API did not accept it, for whatever reason. */
   tryPublish(path: string, headers?: Record<string, string>): Promise<string | null>;
+  /** Publishes one message after the other, until stopped, to the paths in turn; `/path 3s` means with that delay. */
+  trickle(paths: readonly string[], everyMs: number): Trickle;
   /** Creates every-second schedules `prefix-0`, `prefix-1`… */
   everySecond(count: number, prefix: string, path: string): Promise<void>;
   /** Pauses those schedules when all are on time, and expects of each every second from its creation to now. */
   stopSeconds(): Promise<void>;
-  /** Resolves when no row is pending; rejects after `timeoutMs`, saying how many are. Gives how long it took. */
-  settled(timeoutMs?: number): Promise<number>;
+  /**
+   * Resolves when no row is pending; rejects after `timeoutMs`, saying how many are. Gives how long it took. `except` is a pattern of
+   * destinations (as for SQL's `like`) that are not waited for.
+   */
+  settled(options?: { timeoutMs?: number; except?: string }): Promise<number>;
   query<Row extends object>(text: string, values?: unknown[]): Promise<Row[]>;
   judge(more?: Partial<Case>): Promise<Verdict>;
   stop(): Promise<void>;
@@ -81,6 +93,7 @@ async function prepare(databaseUrl: string): Promise<void> {
 
 const BATCH = 500;
 const AT_ONCE = 25;
+const SOON_AGAIN = { 'Upstash-Retry-Delay': '500' };
 const POLL_MS = 50;
 /** Schedules are paused when none is later than this. */
 const ON_TIME_MS = 900;
@@ -122,16 +135,49 @@ class Scenario implements CrashScenario {
   }
 
   async tryPublish(path: string, headers: Record<string, string> = {}): Promise<string | null> {
+    const counts = { accepted: 0, unavailable: 0, broken: 0 };
+    await this.#publishOne(path, headers, counts);
+    return counts.accepted === 1 ? (this.accepted.at(-1) ?? null) : null;
+  }
+
+  async #publishOne(path: string, headers: Record<string, string>, counts: Trickle['counts']): Promise<void> {
     try {
       const url = `/v2/publish/${this.receiver.url}${path}`;
       const response = await this.node.call('POST', url, { headers, body: 'work' });
       const answer = (await response.json()) as { messageId?: string };
-      if (response.status !== 200 || answer.messageId === undefined) return null;
-      this.accepted.push(answer.messageId);
-      return answer.messageId;
-    } catch {
-      return null;
+      if (response.status === 200 && answer.messageId !== undefined) {
+        this.accepted.push(answer.messageId);
+        counts.accepted += 1;
+      } else if (response.status === 503 && Number(response.headers.get('retry-after')) > 0) {
+        counts.unavailable += 1;
+      } else {
+        throw new Error(`publish answered ${response.status}: ${JSON.stringify(answer)}`);
+      }
+    } catch (error) {
+      // The node is gone, or answered as it never should: that is for the test to say.
+      if (process.env.CARILLON_TEST_LOG !== undefined) process.stderr.write(`publish: ${String(error)}\n`);
+      counts.broken += 1;
     }
+  }
+
+  trickle(paths: readonly string[], everyMs: number): Trickle {
+    const counts = { accepted: 0, unavailable: 0, broken: 0 };
+    const stopping = new AbortController();
+    const running = (async () => {
+      for (let index = 0; !stopping.signal.aborted; index++) {
+        const [path = '/', delayed = ''] = (paths[index % paths.length] ?? '').split(' ');
+        const headers = { ...SOON_AGAIN, ...(delayed === '' ? {} : { 'Upstash-Delay': delayed }) };
+        await this.#publishOne(path, headers, counts);
+        await delay(everyMs);
+      }
+    })();
+    return {
+      counts,
+      stop: async () => {
+        stopping.abort();
+        await running;
+      },
+    };
   }
 
   async everySecond(count: number, prefix: string, path: string): Promise<void> {
@@ -162,13 +208,10 @@ class Scenario implements CrashScenario {
     this.#seconds = [...this.#created].map(([scheduleId, createdAtMs]) => ({ scheduleId, createdAtMs, untilMs }));
   }
 
-  async settled(timeoutMs = 60_000): Promise<number> {
+  async settled({ timeoutMs = 60_000, except = '' }: { timeoutMs?: number; except?: string } = {}): Promise<number> {
     const startedAtMs = performance.now();
-    await this.#until(
-      'all to end',
-      timeoutMs,
-      `select count(*)::integer as left from messages where state = 'pending'`,
-    );
+    const countLeft = `select count(*)::integer as left from messages where state = 'pending' and destination not like $1`;
+    await this.#until('all to end', timeoutMs, countLeft, [except]);
     return performance.now() - startedAtMs;
   }
 
@@ -194,10 +237,10 @@ class Scenario implements CrashScenario {
     await this.#drop();
   }
 
-  async #until(what: string, timeoutMs: number, countLeft: string): Promise<void> {
+  async #until(what: string, timeoutMs: number, countLeft: string, values: unknown[] = []): Promise<void> {
     const deadlineMs = performance.now() + timeoutMs;
     for (;;) {
-      const [row] = await this.query<{ left: number }>(countLeft);
+      const [row] = await this.query<{ left: number }>(countLeft, values);
       if (row?.left === 0) return;
       if (performance.now() > deadlineMs) throw new Error(`waited ${timeoutMs} ms for ${what}: ${row?.left} are left`);
       await delay(POLL_MS);

@@ -6,6 +6,7 @@ import pg from 'pg';
 import { inject } from 'vitest';
 import { childrenOf, startPostgres, startRedis, type LocalStore } from '../../cluster/local-stores.js';
 import { identify, signal, untilGone, type ProcessIdentity } from '../../cluster/processes.js';
+import { stablePort } from './stable-port.js';
 
 export interface FreshDatabase {
   readonly url: string;
@@ -59,14 +60,14 @@ export function freshRedis(): FreshRedis {
 
 /** A Redis server that the test may kill, freeze or empty. `settings` are lines of redis.conf by name. */
 export async function ownRedis(settings: Readonly<Record<string, string>> = {}): Promise<OwnStore> {
-  const dataDir = newFolder('redis');
-  return ownStore(dataDir, () => startRedis({ dataDir, settings }), await startRedis({ dataDir, settings }));
+  const options = { dataDir: newFolder('redis'), settings, port: await stablePort() };
+  return ownStore(options.dataDir, () => startRedis(options), await startRedis(options));
 }
 
 /** A PostgreSQL server that the test may kill or freeze. `settings` are server settings by name. */
 export async function ownPostgres(settings: Readonly<Record<string, string>> = {}): Promise<OwnStore> {
-  const dataDir = newFolder('postgres');
-  return ownStore(dataDir, () => startPostgres({ dataDir, settings }), await startPostgres({ dataDir, settings }));
+  const options = { dataDir: newFolder('postgres'), settings, port: await stablePort() };
+  return ownStore(options.dataDir, () => startPostgres(options), await startPostgres(options));
 }
 
 function ownStore(dataDir: string, start: () => Promise<LocalStore>, first: LocalStore): OwnStore {
