@@ -30,7 +30,12 @@ export interface Fired {
 
 export async function recordFires(database: Database, nowMs: number, fires: readonly Fire[]): Promise<Fired[]> {
   const recorded = await database.transaction((connection) => recordAll(connection, nowMs, fires));
-  return Promise.all(recorded.map(async (fired) => ({ ...fired, released: await releaseAfter(database, fired) })));
+  return Promise.all(
+    recorded.map(async (fired) => {
+      const { advanced, messages } = fired;
+      return { advanced, messages, released: await releaseAfter(database, fired) };
+    }),
+  );
 }
 
 /**
