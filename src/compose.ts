@@ -331,7 +331,7 @@ function actorParts(given: {
     clock,
     log,
     settings: { claimBatch: config.CARILLON_CLAIM_BATCH, idleClaimMs: config.CARILLON_IDLE_CLAIM_MS },
-    refence: (shard) => holder.refence(shard),
+    refence: (shard, refusedEpoch) => holder.refence(shard, refusedEpoch),
     onAttempt: () => undefined,
   };
 }

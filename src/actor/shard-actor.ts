@@ -45,8 +45,11 @@ export interface ActorParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly settings: ShardActorSettings;
-  /** Called when the shard's state is gone from Redis. Gives the new epoch, or null when the shard has another owner by now. */
-  readonly refence: (shard: number) => Promise<number | null>;
+  /**
+   * Called when Redis refused this epoch: the shard's state is gone, or a newer epoch is installed. That may be this node's own, which the
+   * actor does not know yet. Gives the epoch to go on with, or null when the shard has another owner by now.
+   */
+  readonly refence: (shard: number, refusedEpoch: number) => Promise<number | null>;
   /** Counts what became of an attempt. */
   readonly onAttempt: (following: Following) => void;
 }
@@ -179,9 +182,10 @@ export class ShardActor {
     try {
       if (this.#stopping) return 0;
       this.#toldOfMs = Infinity;
-      const reply = await queue.claim(this.shard, this.#epoch, taken);
+      const epoch = this.#epoch;
+      const reply = await queue.claim(this.shard, epoch, taken);
       if (reply.kind !== 'claimed') {
-        await this.#refused(reply.kind);
+        await this.#refused(epoch);
         return 0;
       }
       used = reply.claims.length;
@@ -208,14 +212,11 @@ export class ShardActor {
     return Math.max(this.#toldOfMs - this.#parts.clock.nowMs(), 1);
   }
 
-  async #refused(kind: 'lost' | 'stale'): Promise<void> {
-    if (kind === 'stale') {
-      this.#log.warn({ epoch: this.#epoch }, 'fenced: the shard has another owner');
-      this.#cease();
-      return;
-    }
-    const epoch = await this.#parts.refence(this.shard);
-    if (epoch === null) this.#cease();
+  async #refused(refusedEpoch: number): Promise<void> {
+    const epoch = await this.#parts.refence(this.shard, refusedEpoch);
+    if (epoch !== null) return;
+    this.#log.warn({ epoch: refusedEpoch }, 'fenced: the shard has another owner');
+    this.#cease();
   }
 
   #sleep(durationMs: number): Promise<void> {

@@ -19,6 +19,12 @@ export interface HolderSettings {
   readonly drainMs: number;
 }
 
+/** `refusedEpoch` null: renew whatever the actor's epoch is. */
+interface Renewal {
+  readonly shard: number;
+  readonly refusedEpoch: number | null;
+}
+
 /** Fences that are sent to Redis before their answers are awaited. */
 const FENCES_AT_ONCE = 64;
 
@@ -29,7 +35,7 @@ export class ShardHolder {
   readonly #settings: HolderSettings;
   readonly #log: Logger;
   readonly #actors = new Map<number, ShardActor>();
-  readonly #renewals: GroupCommit<number, number | null>;
+  readonly #renewals: GroupCommit<Renewal, number | null>;
   #toucher: NodeJS.Timeout | null = null;
   #stopping: Promise<void> | null = null;
 
@@ -45,8 +51,8 @@ export class ShardHolder {
     this.#sweeper = parts.sweeper;
     this.#settings = parts.settings;
     this.#log = parts.log;
-    this.#renewals = new GroupCommit({ maxItems: parts.settings.shards, maxGroups: 1 }, (shards) =>
-      this.#renew(shards),
+    this.#renewals = new GroupCommit({ maxItems: parts.settings.shards, maxGroups: 1 }, (renewals) =>
+      this.#renew(renewals),
     );
   }
 
@@ -83,9 +89,12 @@ export class ShardHolder {
     this.#actors.get(shard)?.wake(dueAtMs);
   }
 
-  /** A new epoch for a shard whose state is gone from Redis; null when the shard has another owner by now. */
-  refence(shard: number): Promise<number | null> {
-    return this.#renewals.add(shard);
+  /**
+   * The epoch to go on with for a shard whose epoch Redis refused: a new one when its state is gone, the present one when that is newer
+   * than the refused one, which a claim that was under way during a renewal cannot know. Null when the shard has another owner by now.
+   */
+  refence(shard: number, refusedEpoch: number): Promise<number | null> {
+    return this.#renewals.add({ shard, refusedEpoch });
   }
 
   /** Redis went away: what it will have when it is back may be older than what it was told. */
@@ -95,9 +104,8 @@ export class ShardHolder {
 
   /** Redis is back after it was away, perhaps without what it was told last: every shard gets a new epoch and is fenced again. */
   async redisIsBack(): Promise<void> {
-    await this.#renewals.addAll(
-      [...this.#actors.values()].filter((actor) => !actor.isStopping).map(({ shard }) => shard),
-    );
+    const actors = [...this.#actors.values()].filter((actor) => !actor.isStopping);
+    await this.#renewals.addAll(actors.map(({ shard }) => ({ shard, refusedEpoch: null })));
   }
 
   /** Stops claiming, waits for what is under way up to the drain limit, gives back the rest. May be called again. */
@@ -126,9 +134,18 @@ export class ShardHolder {
     await Promise.allSettled([...this.#actors.values()].map((actor) => actor.touch()));
   }
 
-  async #renew(shards: number[]): Promise<(number | null)[]> {
+  async #renew(renewals: Renewal[]): Promise<(number | null)[]> {
     const held = new Map<number, number>();
-    for (const shard of shards) held.set(shard, this.#actors.get(shard)?.epoch ?? 0);
+    for (const { shard, refusedEpoch } of renewals) {
+      const epoch = this.#actors.get(shard)?.epoch ?? 0;
+      if (refusedEpoch === null || refusedEpoch === epoch) held.set(shard, epoch);
+    }
+    const epochs = held.size === 0 ? new Map<number, number>() : await this.#renewHeld(held);
+    return renewals.map(({ shard }) => (held.has(shard) ? epochs.get(shard) : this.#actors.get(shard)?.epoch) ?? null);
+  }
+
+  /** Grants and installs a new epoch for each shard that is still this node's under the epoch it holds. */
+  async #renewHeld(held: ReadonlyMap<number, number>): Promise<Map<number, number>> {
     const renewed = await renewEpochs(this.#database, this.#settings.node, held);
     const { epochs, lost } = await this.#fence(renewed);
     for (const [shard, epoch] of epochs) {
@@ -141,7 +158,7 @@ export class ShardHolder {
       { renewed: epochs.size, taken: held.size - epochs.size, queueLost: lost.size },
       'epochs renewed after the queue was away or lost',
     );
-    return shards.map((shard) => epochs.get(shard) ?? null);
+    return epochs;
   }
 
   /**

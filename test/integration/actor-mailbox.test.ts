@@ -35,7 +35,10 @@ afterAll(async () => {
 });
 
 /** An actor with nothing to do, whose longest sleep is a minute. */
-function idleActor(shard: number): { actor: ShardActor; queue: WatchedQueue } {
+function idleActor(
+  shard: number,
+  refence: ActorParts['refence'] = () => Promise.resolve(null),
+): { actor: ShardActor; queue: WatchedQueue } {
   const times = { visibilityMs: 15_000, payloadFreshMs: 5_000, tombstoneMs: 60_000 };
   const queue = new WatchedQueue(open.redis, open.prefix, times);
   const parts: Partial<Record<keyof ActorParts, unknown>> = {
@@ -44,6 +47,7 @@ function idleActor(shard: number): { actor: ShardActor; queue: WatchedQueue } {
     log: pino({ level: 'silent' }),
     slots: new Slots(10),
     recorder: { isAvailable: true },
+    refence,
     settings: { claimBatch: 10, idleClaimMs: 60_000 },
   };
   return { actor: new ShardActor(shard, EPOCH, parts as unknown as ActorParts), queue };
@@ -96,7 +100,24 @@ describe('an actor', () => {
     expect(actor.isStopping).toBe(true);
   });
 
-  it('stops by itself when its shard has a newer epoch', async () => {
+  it('goes on when the newer epoch that refused it is its own', async () => {
+    await open.ready(6);
+    const refused: number[] = [];
+    const { actor, queue } = idleActor(6, (_shard, epoch) => {
+      refused.push(epoch);
+      // The renewal that installed it is told of just now.
+      actor.renew(EPOCH + 1);
+      return Promise.resolve(EPOCH + 1);
+    });
+    await open.queue.fence(6, EPOCH + 1);
+    actor.start();
+    await claimedTimes(queue, 2);
+    expect(refused).toEqual([EPOCH]);
+    expect(actor.isStopping).toBe(false);
+    await actor.stop(0);
+  });
+
+  it('stops by itself when its shard has another owner', async () => {
     await open.ready(5);
     const { actor, queue } = idleActor(5);
     actor.start();
