@@ -384,9 +384,9 @@ function isToBeSent(stored: StoredMessage): boolean {
   return stored.state === 'pending' && !stored.held;
 }
 
-/** An unreadable URL fails its attempt by itself; until then it has a host of its own. */
+/** With its port: a slow service holds up no other on the same machine. An unreadable URL fails its attempt by itself. */
 function hostOf(url: string): string {
-  return parseTarget(url)?.host ?? '';
+  return parseTarget(url)?.origin ?? '';
 }
 
 /** Redis or the table is away: known to those who watch them, and to be waited out. */
