@@ -307,6 +307,7 @@ function actorParts(given: {
   const firing = new Firing({
     recorder,
     queue,
+    offers,
     clock,
     wake,
     settings: {

@@ -9,6 +9,7 @@ import { CarillonError } from '../domain/errors.js';
 import type { Message } from '../domain/message.js';
 import { type OccurrenceSettings, planOccurrences } from '../domain/occurrence.js';
 import type { ScheduleKeyOfEntry } from '../queue/keys.js';
+import type { Offers } from '../queue/offers.js';
 import { encodePayload } from '../queue/payload.js';
 import type { QueueEntry, ShardQueue, Firing as QueueFiring } from '../queue/shard-queue.js';
 import { GroupCommit } from '../table/group-commit.js';
@@ -37,6 +38,7 @@ type FiringOfShard = QueueFiring & { readonly epoch: number };
 export class Firing {
   readonly #recorder: Recorder;
   readonly #queue: ShardQueue;
+  readonly #offers: Pick<Offers, 'offer'>;
   readonly #clock: Clock;
   readonly #settings: FiringSettings;
   readonly #wake: (shard: number, dueAtMs: number) => void;
@@ -45,12 +47,14 @@ export class Firing {
   constructor(parts: {
     recorder: Recorder;
     queue: ShardQueue;
+    offers: Pick<Offers, 'offer'>;
     clock: Clock;
     settings: FiringSettings;
     wake: (shard: number, dueAtMs: number) => void;
   }) {
     this.#recorder = parts.recorder;
     this.#queue = parts.queue;
+    this.#offers = parts.offers;
     this.#clock = parts.clock;
     this.#settings = parts.settings;
     this.#wake = parts.wake;
@@ -85,7 +89,13 @@ export class Firing {
     }
     const released = fired.released.map(({ id, dueAtMs }) => ({ id, dueAtMs, payload: '' }));
     const messages = [...fired.messages.map((message) => this.#entryOf(message, nowMs)), ...released];
-    await this.#toQueue(claimed, { nextAtMs: plan.nextFireAtMs, generation: schedule.generation, messages });
+    try {
+      await this.#toQueue(claimed, { nextAtMs: plan.nextFireAtMs, generation: schedule.generation, messages });
+    } catch (error) {
+      // They are recorded: offered until the queue takes them (it is away, or full), they need not wait for a sweep.
+      for (const { id, dueAtMs } of messages) this.#offers.offer(schedule.shard, { id, dueAtMs, payload: '' });
+      throw error;
+    }
   }
 
   /** Puts the entry where its row says, without firing. */
