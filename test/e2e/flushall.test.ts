@@ -2,7 +2,7 @@
 
 import { Redis } from 'ioredis';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { crashScenario, type CrashScenario, report, sized } from '../support/crash-scenario.js';
 import { ownRedis, type OwnStore } from '../support/stores.js';
 
@@ -10,6 +10,8 @@ const FLUSHES = 3;
 const SCHEDULES = sized(40, 500);
 const HELD = sized(300, 2_000);
 const WAITING = sized(500, 5_000);
+
+vi.setConfig({ testTimeout: 180_000 });
 
 let redis: OwnStore;
 let scenario: CrashScenario;

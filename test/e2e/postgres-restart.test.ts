@@ -2,13 +2,15 @@
 // the node, so nothing may arrive twice.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { crashScenario, type CrashScenario, report, sized } from '../support/crash-scenario.js';
 import { ownPostgres, type OwnStore } from '../support/stores.js';
 
 const SCHEDULES = sized(30, 500);
 const HELD = sized(300, 2_000);
 const LATE_MS = 25_000;
+
+vi.setConfig({ testTimeout: 180_000 });
 
 let postgres: OwnStore;
 let scenario: CrashScenario;
@@ -48,7 +50,7 @@ const WAYS: readonly [string, () => Promise<void>][] = [
   ],
 ];
 
-describe.each(WAYS)('when PostgreSQL %s', (_name, interrupt) => {
+describe.each(WAYS)('when PostgreSQL %s', (name, interrupt) => {
   it('nothing is lost and nothing arrives twice', async () => {
     const { receiver, node } = scenario;
     await scenario.everySecond(SCHEDULES, 'tick', '/tick?hold=100');
@@ -70,7 +72,7 @@ describe.each(WAYS)('when PostgreSQL %s', (_name, interrupt) => {
     await scenario.stopSeconds();
     const settledMs = await scenario.settled({ timeoutMs: 90_000 });
     const verdict = await scenario.judge();
-    report(`PostgreSQL ${_name}`, { ...verdict, awayMs, settledMs, trickle: trickle.counts });
+    report(`PostgreSQL ${name}`, { ...verdict, awayMs, settledMs, trickle: trickle.counts });
     expect(verdict.faults).toEqual([]);
     expect(verdict.secondDeliveries).toBe(0);
     expect(trickle.counts.broken).toBe(0);
