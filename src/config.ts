@@ -281,7 +281,5 @@ const FOREIGN_NAME = /^CARILLON_(TEST|BENCH|CHAOS)_/;
 function unknownNames(environment: Readonly<Record<string, string | undefined>>): string[] {
   return Object.keys(environment)
     .filter((name) => name.startsWith('CARILLON_') && !FOREIGN_NAME.test(name) && !(name in SETTINGS))
-    .map(
-      (name) => `${name} is not a setting; did you mean ${nearestName(name, Object.keys(SETTINGS))}?`,
-    );
+    .map((name) => `${name} is not a setting; did you mean ${nearestName(name, Object.keys(SETTINGS))}?`);
 }

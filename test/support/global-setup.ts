@@ -5,6 +5,7 @@ import {
   mkdtempSync,
   readFileSync,
   readdirSync,
+  readlinkSync,
   rmSync,
   statfsSync,
   statSync,
@@ -28,7 +29,8 @@ declare module 'vitest' {
   }
 }
 
-const PREFIX = 'carillon-test-';
+/** Pids are told apart within one namespace only: containers that share this memory leave each other's runs alone. */
+const PREFIX = `carillon-test-${pidNamespace()}-`;
 const END_TIMEOUT_MS = 5_000;
 const OWNER_FILE = 'owner.json';
 const OWNERLESS_MS = 60_000;
@@ -74,6 +76,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
     process.removeListener('SIGTERM', interrupted);
     removeRun(runDir);
   };
+}
+
+function pidNamespace(): string {
+  if (process.platform !== 'linux') return 'host';
+  return readlinkSync('/proc/self/ns/pid').replace(/\D/g, '');
 }
 
 async function started(stores: LocalStore[], starting: Promise<LocalStore>): Promise<string> {
