@@ -37,7 +37,7 @@ export async function startCarillon(
 ): Promise<CarillonNode> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
-  const child = spawn(process.execPath, [...nodeArguments, MAIN], {
+  const child = spawn(process.execPath, ['--enable-source-maps', ...nodeArguments, MAIN], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env.PATH ?? '', ...environment(stores, port, concurrency) },
   });

@@ -64,7 +64,7 @@ interface Flight {
 const TROUBLE_PAUSE_MS = 200;
 const GIVE_BACK_MS = 500;
 /** Slots that an actor takes for a claim before it knows how much is due. */
-const FIRST_CLAIM = 16;
+const FIRST_CLAIM = 4;
 /** When a row is not to be sent yet, it goes back for its own time; by so much may clocks round. */
 const ROUNDING_MS = 2;
 

@@ -3,13 +3,16 @@
 // When slots are scarce, those that come free in one turn of the event loop are given out together at its end: one actor that
 // claims forty entries costs a tenth of forty actors that claim one each.
 //
-// A delivery that was answered and only waits to be recorded does not use the network any more. Up to as many of these as there
-// are slots give theirs back early; beyond that they keep it, so that nothing piles up before a slow table.
+// A delivery that was answered and only waits to be recorded does not use the network any more. A bounded number of these give
+// their slot back early; beyond it they keep it, so that nothing piles up before a slow table.
 
 interface Waiting {
   readonly most: number;
   readonly resolve: (taken: number) => void;
 }
+
+/** So many may wait to be recorded without a slot, however few slots there are: as many as a commit's duration brings. */
+const MIN_EARLY = 200;
 
 /** Slots are given first come, first served; who waits gets what is free then, at least one. */
 export class Slots {
@@ -18,8 +21,14 @@ export class Slots {
   #waiting: Waiting[] = [];
   #scheduled = false;
 
-  constructor(readonly capacity: number) {
+  readonly #minEarly: number;
+
+  constructor(
+    readonly capacity: number,
+    minEarly = MIN_EARLY,
+  ) {
     this.#free = capacity;
+    this.#minEarly = minEarly;
   }
 
   get free(): number {
@@ -44,7 +53,7 @@ export class Slots {
 
   /** Gives a slot back before its work is recorded. False when too many did: then it is kept until `release`. */
   releaseEarly(): boolean {
-    if (this.#early >= this.capacity) return false;
+    if (this.#early >= Math.max(this.capacity, this.#minEarly)) return false;
     this.#early += 1;
     this.release(1);
     return true;

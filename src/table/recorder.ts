@@ -56,6 +56,8 @@ export class Recorder {
     this.#database = database;
     this.#settings = settings;
     const limits = { maxItems: MAX_ROWS, maxGroups: MAX_GROUPS };
+    // Nobody waits at the other end for these: fewer and larger groups cost the table less.
+    const oneByOne = { maxItems: MAX_ROWS, maxGroups: 1 };
     this.#accepts = new GroupCommit(limits, (group) =>
       this.#watched(() =>
         withPartitions(
@@ -65,8 +67,8 @@ export class Recorder {
         ),
       ),
     );
-    this.#outcomes = new GroupCommit(limits, (group) => this.#held(() => recordOutcomes(database, settings, group)));
-    this.#fires = new GroupCommit(limits, (group) =>
+    this.#outcomes = new GroupCommit(oneByOne, (group) => this.#held(() => recordOutcomes(database, settings, group)));
+    this.#fires = new GroupCommit(oneByOne, (group) =>
       this.#watched(() =>
         withPartitions(
           database,

@@ -2,6 +2,8 @@
 -- $6 answer headers, $7 answer body, $8 started, $9 ended, $10 next attempt (null when final), $11 node.
 -- Outcomes are facts: a success also corrects a row that was given up or canceled meanwhile; anything else only moves a row that is
 -- still pending. Gives the ids of the rows that took the outcome.
+-- The condition on the state is a case so that the planner cannot estimate it: where it has not met a week's states yet it expects one
+-- row, and would compare each row with each outcome.
 update messages m set
   state = o.state,
   attempts = greatest(m.attempts, o.attempt),
@@ -16,5 +18,5 @@ from unnest($1::uuid[], $2::text[], $3::integer[], $4::integer[], $5::text[], $6
   $9::timestamptz[], $10::timestamptz[], $11::text[])
   as o (id, state, attempt, status, error, headers, body, started_at, ended_at, next_attempt_at, node)
 where m.id = o.id and m.id = any($1::uuid[])
-  and (m.state = 'pending' or (o.state = 'delivered' and m.state in ('failed', 'canceled')))
+  and case when o.state = 'delivered' then m.state in ('pending', 'failed', 'canceled') else m.state = 'pending' end
 returning m.id
