@@ -45,7 +45,7 @@ export interface CrashScenario {
   /** Publishes one message after the other, until stopped, to the paths in turn; `/path 3s` means with that delay. */
   trickle(paths: readonly string[], everyMs: number): Trickle;
   /** Creates every-second schedules `prefix-0`, `prefix-1`… */
-  everySecond(count: number, prefix: string, path: string): Promise<void>;
+  everySecond(count: number, prefix: string, path: string, headers?: Record<string, string>): Promise<void>;
   /** Pauses those schedules when all are on time, and expects of each every second from its creation to now. */
   stopSeconds(): Promise<void>;
   /**
@@ -180,11 +180,11 @@ class Scenario implements CrashScenario {
     };
   }
 
-  async everySecond(count: number, prefix: string, path: string): Promise<void> {
+  async everySecond(count: number, prefix: string, path: string, headers: Record<string, string> = {}): Promise<void> {
     const ids = Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
     await inTurn(ids, async (id) => {
       const response = await this.node.call('POST', `/v2/schedules/${this.receiver.url}${path}`, {
-        headers: { 'Upstash-Cron': '* * * * * *', 'Upstash-Schedule-Id': id },
+        headers: { 'Upstash-Cron': '* * * * * *', 'Upstash-Schedule-Id': id, ...headers },
       });
       if (response.status >= 300) throw new Error(`schedule ${id}: ${response.status} ${await response.text()}`);
       await response.arrayBuffer();
