@@ -8,11 +8,15 @@
 
 import { CarillonError } from '../domain/errors.js';
 
-export interface GroupCommitSettings {
+export interface GroupCommitSettings<Item> {
   /** Most items of one group. */
   readonly maxItems: number;
   /** Most groups that are being written at once. */
   readonly maxGroups: number;
+  /** Most weight of one group, in the unit of `weigh`; an item that is heavier by itself goes alone. No limit when left out. */
+  readonly maxWeight?: number;
+  /** What an item weighs, such as its bytes; nothing when left out. */
+  readonly weigh?: (item: Item) => number;
 }
 
 interface Waiting<Item, Result> {
@@ -22,14 +26,14 @@ interface Waiting<Item, Result> {
 }
 
 export class GroupCommit<Item, Result> {
-  readonly #settings: GroupCommitSettings;
+  readonly #settings: GroupCommitSettings<Item>;
   readonly #write: (items: Item[]) => Promise<Result[]>;
   #waiting: Waiting<Item, Result>[] = [];
   #groups = 0;
   #scheduled = false;
 
   /** `write` writes a group and gives one result for each item, in order; its rejection is every item's. */
-  constructor(settings: GroupCommitSettings, write: (items: Item[]) => Promise<Result[]>) {
+  constructor(settings: GroupCommitSettings<Item>, write: (items: Item[]) => Promise<Result[]>) {
     this.#settings = settings;
     this.#write = write;
   }
@@ -62,10 +66,23 @@ export class GroupCommit<Item, Result> {
 
   #flush(): void {
     while (this.#waiting.length > 0 && this.#groups < this.#settings.maxGroups) {
-      const group = this.#waiting.splice(0, this.#settings.maxItems);
+      const group = this.#waiting.splice(0, this.#nextSize());
       this.#groups += 1;
       void this.#commit(group);
     }
+  }
+
+  /** How many of those that wait make up the next group, in order. */
+  #nextSize(): number {
+    const { maxItems, maxWeight = Infinity, weigh = () => 0 } = this.#settings;
+    let size = 0;
+    let weight = 0;
+    for (const { item } of this.#waiting) {
+      weight += weigh(item);
+      if (size === maxItems || (size > 0 && weight > maxWeight)) break;
+      size += 1;
+    }
+    return size;
   }
 
   async #commit(group: Waiting<Item, Result>[]): Promise<void> {

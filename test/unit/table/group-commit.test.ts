@@ -1,0 +1,38 @@
+// Which items a group holds: bounded in number and in weight, in the order they came.
+
+import { describe, expect, it } from 'vitest';
+import { GroupCommit, type GroupCommitSettings } from '../../../src/table/group-commit.js';
+
+async function groupsOf(items: number[], limits: Partial<GroupCommitSettings<number>>): Promise<number[][]> {
+  const groups: number[][] = [];
+  const commit = new GroupCommit<number, number>({ maxItems: 100, maxGroups: 1, ...limits }, (group) => {
+    groups.push(group);
+    return Promise.resolve(group);
+  });
+  expect(await commit.addAll(items)).toEqual(items);
+  return groups;
+}
+
+const weighed = { maxWeight: 10, weigh: (item: number) => item };
+
+describe('a group', () => {
+  it('holds no more than its number of items', async () => {
+    expect(await groupsOf([1, 2, 3, 4, 5], { maxItems: 2 })).toEqual([[1, 2], [3, 4], [5]]);
+  });
+
+  it('ends before it gets too heavy', async () => {
+    expect(await groupsOf([4, 6, 1, 9, 5, 6], weighed)).toEqual([[4, 6], [1, 9], [5], [6]]);
+  });
+
+  it('is one item where that alone is too heavy', async () => {
+    expect(await groupsOf([11, 0, 2, 30, 40, 3], weighed)).toEqual([[11], [0, 2], [30], [40], [3]]);
+  });
+
+  it('holds the number of items too where they weigh little', async () => {
+    expect(await groupsOf([1, 1, 1], { ...weighed, maxItems: 2 })).toEqual([[1, 1], [1]]);
+  });
+
+  it('weighs nothing where nothing says what an item weighs', async () => {
+    expect(await groupsOf([1, 2, 3], { maxWeight: 1 })).toEqual([[1, 2, 3]]);
+  });
+});
