@@ -19,25 +19,13 @@ const MAX_ROWS = 500;
 const MAX_GROUPS = 2;
 const RETRY_EVERY_MS = 250;
 
+export type { ClaimedSchedule, ScheduleKey } from './claimed-schedules.js';
+
 export interface RecorderSettings extends AcceptSettings, OutcomeSettings {
   /** Told when the table goes away and when it is back. */
   readonly onAvailability: (available: boolean, error?: unknown) => void;
   /** Told of an outcome that the table refused; it is recorded without what came back. */
   readonly onRefusal: (error: unknown, id: MessageId) => void;
-}
-
-/** A schedule that a claim brought, and what its overlap policy needs to know. */
-export interface ClaimedSchedule {
-  readonly schedule: Schedule;
-  /** Whether an occurrence before is under way or waits. Always false under the policy "allow". */
-  readonly underWay: boolean;
-  /** Occurrences that wait (policy "queue"). */
-  readonly waiting: number;
-}
-
-export interface ScheduleKey {
-  readonly tenantId: number;
-  readonly id: string;
 }
 
 export class Recorder {
@@ -78,7 +66,7 @@ export class Recorder {
       ),
     );
     this.#messages = new GroupCommit(limits, (group) => this.#watched(() => this.#readMessages(group)));
-    this.#schedules = new GroupCommit(limits, (group) => this.#watched(() => this.#readSchedules(group)));
+    this.#schedules = new GroupCommit(limits, (group) => this.#watched(() => readClaimedSchedules(database, group)));
   }
 
   /** Commits submissions. Throws TABLE_UNAVAILABLE when the table is away; then it may or may not have been committed. */
@@ -169,19 +157,6 @@ export class Recorder {
   async #readMessages(ids: MessageId[]): Promise<(StoredMessage | null)[]> {
     const rows = byId(await this.#database.run<DispatchRow>('select-dispatch', [ids]));
     return ids.map((id) => rows.get(id) ?? null);
-  }
-
-  async #readSchedules(keys: ScheduleKey[]): Promise<(ClaimedSchedule | null)[]> {
-    const rows = await this.#database.run<ScheduleRow & { under_way: boolean; waiting: number }>(
-      'select-schedules-to-fire',
-      [keys.map((key) => key.tenantId), keys.map((key) => key.id)],
-    );
-    const byName = new Map(rows.map((row) => [`${row.tenant_id}\n${row.id}`, row]));
-    return keys.map((key) => {
-      const row = byName.get(`${key.tenantId}\n${key.id}`);
-      if (row === undefined) return null;
-      return { schedule: scheduleFromRow(row), underWay: row.under_way, waiting: row.waiting };
-    });
   }
 }
 
