@@ -145,7 +145,7 @@ class Scenario implements CrashScenario {
       const url = `/v2/publish/${this.receiver.url}${path}`;
       const response = await this.node.call('POST', url, { headers, body: 'work' });
       const answer = (await response.json()) as { messageId?: string };
-      if (response.status === 200 && answer.messageId !== undefined) {
+      if ((response.status === 200 || response.status === 202) && answer.messageId !== undefined) {
         this.accepted.push(answer.messageId);
         counts.accepted += 1;
       } else if (response.status === 503 && Number(response.headers.get('retry-after')) > 0) {
