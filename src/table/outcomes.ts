@@ -61,7 +61,7 @@ export async function recordOutcomes(
   const taken = plain
     ? await updateMessages(database, outcomes)
     : await database.transaction((connection) => recordAll(connection, settings, outcomes));
-  const released = await releaseHeld(database, outcomes);
+  const released = await releaseAfter(database, outcomes);
   return outcomes.map((outcome) => ({
     taken: taken.has(outcome.message.id),
     released: released.get(scheduleName(outcome.message)) ?? [],
@@ -155,27 +155,62 @@ export async function expireKeys(
   ]);
 }
 
-/** Lets the occurrences go that waited for these outcomes (overlap policy "queue"), by schedule. */
-async function releaseHeld(connection: Queryable, outcomes: readonly Outcome[]): Promise<Map<string, Released[]>> {
-  const ended = outcomes.filter((outcome) => outcome.state !== 'pending' && outcome.message.overlap === 'queue');
+/**
+ * Lets the occurrences go that waited for these outcomes, by schedule. What waits was fired under the overlap policy "queue", whatever
+ * the policy was when its predecessor was.
+ */
+async function releaseAfter(connection: Queryable, outcomes: readonly Outcome[]): Promise<Map<string, Released[]>> {
+  const schedules = new Map<string, OfSchedule>();
+  for (const { message, state } of outcomes) {
+    const { tenantId, scheduleId, overlap } = message;
+    if (state === 'pending' || overlap === null || scheduleId === null) continue;
+    schedules.set(scheduleName(message), { tenantId, scheduleId });
+  }
   const result = new Map<string, Released[]>();
-  for (const { message } of ended) {
-    const name = scheduleName(message);
-    if (result.has(name) || message.scheduleId === null) continue;
-    result.set(name, await releaseNext(connection, message.tenantId, message.scheduleId));
+  for (const released of await releaseHeld(connection, [...schedules.values()])) {
+    const name = scheduleName(released);
+    result.set(name, [...(result.get(name) ?? []), released]);
   }
   return result;
 }
 
-/** Lets the next held occurrence of a schedule go, unless one is under way. What is held must be committed. */
-export async function releaseNext(connection: Queryable, tenantId: number, scheduleId: string): Promise<Released[]> {
-  const rows = await connection.run<{ id: string; shard: number; due_at: number }>('release-held', [
-    [tenantId],
-    [scheduleId],
+/** Lets the next held occurrence of each schedule go, unless one is under way. What is held must be committed. */
+export async function releaseHeld(
+  connection: Queryable,
+  schedules: readonly OfSchedule[],
+): Promise<(Released & OfSchedule)[]> {
+  if (schedules.length === 0) return [];
+  const rows = await connection.run<ReleasedRow>('release-held', [
+    schedules.map(({ tenantId }) => tenantId),
+    schedules.map(({ scheduleId }) => scheduleId),
   ]);
-  return rows.map((row) => ({ id: fromUuid(row.id), shard: row.shard, dueAtMs: row.due_at }));
+  return rows.map((row) => ({
+    tenantId: row.tenant_id,
+    scheduleId: row.schedule_id,
+    id: fromUuid(row.id),
+    shard: row.shard,
+    dueAtMs: row.due_at,
+  }));
 }
 
-function scheduleName(message: Message): string {
-  return `${message.tenantId}\n${message.scheduleId ?? ''}`;
+/** `releaseHeld` for one schedule. */
+export async function releaseNext(connection: Queryable, tenantId: number, scheduleId: string): Promise<Released[]> {
+  return releaseHeld(connection, [{ tenantId, scheduleId }]);
+}
+
+interface OfSchedule {
+  readonly tenantId: number;
+  readonly scheduleId: string;
+}
+
+interface ReleasedRow {
+  tenant_id: number;
+  schedule_id: string;
+  id: string;
+  shard: number;
+  due_at: number;
+}
+
+function scheduleName(of: Pick<Message, 'tenantId' | 'scheduleId'>): string {
+  return `${of.tenantId}\n${of.scheduleId ?? ''}`;
 }
