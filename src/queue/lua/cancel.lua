@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Takes messages out of due. Leaves a short-lived tombstone for each, so that whoever read the row before the cancel cannot
--- queue it after.
+-- queue it after. The last tombstone to go takes the set along.
 -- KEYS: due, inflight, task, tomb
 -- ARGV: tombstone ms, then ids
 -- Returns {1 taken out, 2 in flight, 0 not there, for each id}.
@@ -20,4 +20,5 @@ for i = 2, #ARGV do
     results[#results + 1] = 0
   end
 end
+redis.call('PEXPIRE', KEYS[4], ARGV[1])
 return results
