@@ -4,14 +4,13 @@ import type { Clock } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import type { MessageId } from '../domain/ids.js';
 import { type Acceptance, acceptGroup, type AcceptSettings, type Submission } from './accepts.js';
+import { type ClaimedSchedule, readClaimedSchedules, type ScheduleKey } from './claimed-schedules.js';
 import type { Database } from './database.js';
 import { type Fire, type Fired, recordFires } from './fires.js';
 import { GroupCommit } from './group-commit.js';
 import { byId, type DispatchRow, type StoredMessage } from './message-columns.js';
 import { withPartitions } from './partitions.js';
 import { bareOutcome, type Outcome, type OutcomeSettings, recordOutcomes, type Recorded } from './outcomes.js';
-import { scheduleFromRow, type ScheduleRow } from './schedule-row.js';
-import type { Schedule } from '../domain/schedule.js';
 
 /** Most rows of one statement: large enough that a round trip costs little for each, small enough to stay under a few megabytes. */
 const MAX_ROWS = 500;
