@@ -3,9 +3,10 @@
 
 import type { Logger } from 'pino';
 import { CarillonError } from '../domain/errors.js';
+import type { MessageId } from '../domain/ids.js';
 import { promote } from './sweeps/promote.js';
-import { rescue } from './sweeps/rescue.js';
-import type { SweepParts, Swept } from './sweeps/sweep.js';
+import { rescue, RESCUE_START } from './sweeps/rescue.js';
+import type { SweepParts, Swept, SweptShard } from './sweeps/sweep.js';
 import type { ShardActor } from './shard-actor.js';
 import { Slots } from './slots.js';
 
@@ -25,9 +26,21 @@ const SOON_MARGIN_MS = 1_000;
 
 type SweepName = 'promote' | 'rescue';
 
+/** A sweep that waits for its turn or is under way: of each shard and kind there is one at most. */
+interface Run {
+  overdueMs: number;
+  started: boolean;
+  /** Asked for while it was under way: it runs once more, with so much overdue. */
+  again: number | null;
+}
+
 interface Timers {
   readonly actor: ShardActor;
   readonly handles: Map<SweepName | 'rescue soon', NodeJS.Timeout>;
+  readonly runs: Map<SweepName, Run>;
+  /** Sweeps that ended because the queue had a newer epoch than the actor yet. */
+  readonly cutOff: Set<SweepName>;
+  rescued: MessageId;
 }
 
 export class Sweeper {
@@ -44,15 +57,20 @@ export class Sweeper {
     this.#log = log;
   }
 
-  /** Begins to sweep a shard: at once what a takeover (or an emptied queue, `lost`) calls for, then period by period. */
+  /** Sweeps that wait for their turn or are under way. */
+  get backlog(): number {
+    return this.#underWay.size;
+  }
+
+  /**
+   * Begins to sweep a shard: at once what a takeover (or an emptied queue, `lost`) calls for, then period by period. Called again when
+   * the shard's epoch was renewed: what that cut off is made up for, and the periods go on, so that many renewals put off no sweep.
+   */
   add(actor: ShardActor, lost: boolean): void {
-    this.remove(actor.shard);
-    const timers: Timers = { actor, handles: new Map() };
-    this.#shards.set(actor.shard, timers);
-    const { promoteEveryMs, rescueEveryMs, shards } = this.#settings;
-    const place = actor.shard / shards;
-    this.#in(timers, 'promote', lost ? 0 : place * promoteEveryMs, promoteEveryMs);
-    this.#in(timers, 'rescue', place * rescueEveryMs, rescueEveryMs);
+    const known = this.#shards.get(actor.shard);
+    const timers = known?.actor === actor ? known : this.#begin(actor);
+    if (lost || timers.cutOff.has('promote')) this.#run('promote', timers, 0);
+    timers.cutOff.clear();
     this.#run('rescue', timers, 0);
     this.#rescueSoon(timers);
   }
@@ -78,9 +96,27 @@ export class Sweeper {
     await Promise.all(this.#underWay);
   }
 
+  #begin(actor: ShardActor): Timers {
+    this.remove(actor.shard);
+    const timers: Timers = {
+      actor,
+      handles: new Map(),
+      runs: new Map(),
+      cutOff: new Set(),
+      rescued: RESCUE_START,
+    };
+    this.#shards.set(actor.shard, timers);
+    const { promoteEveryMs, rescueEveryMs, shards } = this.#settings;
+    const place = actor.shard / shards;
+    this.#in(timers, 'promote', place * promoteEveryMs, promoteEveryMs);
+    this.#in(timers, 'rescue', place * rescueEveryMs, rescueEveryMs);
+    return timers;
+  }
+
   #in(timers: Timers, name: SweepName, delayMs: number, everyMs: number): void {
     const handle = setTimeout(() => {
-      this.#run(name, timers, OVERDUE_MS);
+      // One that still waits or is under way serves this period too.
+      if (!timers.runs.has(name)) this.#run(name, timers, OVERDUE_MS);
       if (this.#isCurrent(timers)) this.#in(timers, name, everyMs, everyMs);
     }, delayMs);
     timers.handles.set(name, handle);
@@ -96,13 +132,30 @@ export class Sweeper {
     );
   }
 
+  /** Sweeps as soon as a slot is free. What is asked for while the same sweep waits is one with it, while it is under way the next. */
   #run(name: SweepName, timers: Timers, overdueMs: number): void {
-    const work = this.#sweep(name, timers, overdueMs).finally(() => this.#underWay.delete(work));
+    const known = timers.runs.get(name);
+    if (known?.started === true) {
+      known.again = Math.min(known.again ?? overdueMs, overdueMs);
+      return;
+    }
+    if (known !== undefined) {
+      known.overdueMs = Math.min(known.overdueMs, overdueMs);
+      return;
+    }
+    const run: Run = { overdueMs, started: false, again: null };
+    timers.runs.set(name, run);
+    const work = this.#sweep(name, timers, run).finally(() => {
+      this.#underWay.delete(work);
+      timers.runs.delete(name);
+      if (run.again !== null && this.#isCurrent(timers)) this.#run(name, timers, run.again);
+    });
     this.#underWay.add(work);
   }
 
-  async #sweep(name: SweepName, timers: Timers, overdueMs: number): Promise<void> {
+  async #sweep(name: SweepName, timers: Timers, run: Run): Promise<void> {
     await this.#slots.take(1);
+    run.started = true;
     const { actor } = timers;
     try {
       if (!this.#isCurrent(timers)) return;
@@ -112,13 +165,24 @@ export class Sweeper {
         epoch: actor.epoch,
         wake: (dueAtMs: number) => actor.wake(dueAtMs),
       };
-      const result = await (name === 'promote' ? promote(this.#parts, swept) : rescue(this.#parts, swept, overdueMs));
+      const result = await this.#sweepOnce(name, timers, swept, run.overdueMs);
       this.#report(name, actor.shard, result, performance.now() - startedAtMs);
+      if (!result.fenced) return;
+      // Fenced by the next epoch of this very actor: either it has it by now, or it is about to be added again with it.
+      if (actor.epoch === swept.epoch) timers.cutOff.add(name);
+      else run.again = run.overdueMs;
     } catch (error) {
       this.#failed(name, timers, error);
     } finally {
       this.#slots.release(1);
     }
+  }
+
+  async #sweepOnce(name: SweepName, timers: Timers, swept: SweptShard, overdueMs: number): Promise<Swept> {
+    if (name === 'promote') return promote(this.#parts, swept);
+    const result = await rescue(this.#parts, swept, overdueMs, timers.rescued);
+    timers.rescued = result.position;
+    return result;
   }
 
   #report(sweep: SweepName, shard: number, { queued, read, fenced }: Swept, durationMs: number): void {

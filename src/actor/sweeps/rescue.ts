@@ -5,61 +5,86 @@
 // sends nothing twice.
 
 import { messageIdFloor, type MessageId } from '../../domain/ids.js';
-import { releaseNext } from '../../table/outcomes.js';
+import type { QueueEntry } from '../../queue/shard-queue.js';
+import { releaseHeld } from '../../table/outcomes.js';
 import { type OverdueMessage, overdueMessages } from '../../table/sweep-reads.js';
 import { recur } from './recur.js';
 import { FENCED, queueRows, type SweepParts, type Swept, type SweptShard } from './sweep.js';
 
-/** Batches of one pass; a larger backlog is known to the queue, or is found in the next passes. */
+/** Batches of one pass; the next pass goes on from where it ended, since what the queue knows may be many rows before what it lost. */
 const MAX_BATCHES = 20;
 
-/** `overdueMs`: how late work must be to count as lost; 0 right after a takeover. */
-export async function rescue(parts: SweepParts, swept: SweptShard, overdueMs: number): Promise<Swept> {
-  const overdueAtMs = Math.floor(parts.clock.nowMs()) - overdueMs;
-  const messages = await rescueMessages(parts, swept, overdueAtMs);
-  if (messages.fenced) return messages;
-  const schedules = await recur(parts, swept, 0, overdueAtMs + 1);
-  if (schedules.fenced) return schedules;
-  return { queued: messages.queued + schedules.queued, read: messages.read + schedules.read, fenced: false };
+/** Where the first pass begins. */
+export const RESCUE_START: MessageId = messageIdFloor(0);
+
+export interface Rescued extends Swept {
+  /** The message after which the next pass is to begin. */
+  readonly position: MessageId;
 }
 
-async function rescueMessages(parts: SweepParts, swept: SweptShard, overdueAtMs: number): Promise<Swept> {
+/** `overdueMs`: how late work must be to count as lost; 0 right after a takeover. `position`: what the pass before gave. */
+export async function rescue(
+  parts: SweepParts,
+  swept: SweptShard,
+  overdueMs: number,
+  position: MessageId = RESCUE_START,
+): Promise<Rescued> {
+  const overdueAtMs = Math.floor(parts.clock.nowMs()) - overdueMs;
+  const messages = await rescueMessages(parts, swept, overdueAtMs, position);
+  if (messages.fenced) return messages;
+  const schedules = await recur(parts, swept, 0, overdueAtMs + 1);
+  if (schedules.fenced) return { ...FENCED, position };
+  return { ...messages, queued: messages.queued + schedules.queued, read: messages.read + schedules.read };
+}
+
+/** From the position to what is overdue now, then from the start to the position. */
+async function rescueMessages(
+  parts: SweepParts,
+  swept: SweptShard,
+  overdueAtMs: number,
+  position: MessageId,
+): Promise<Rescued> {
   const { database, clock, settings } = parts;
-  let afterId: MessageId = messageIdFloor(0);
+  let afterId = position;
+  let wrapped = position === RESCUE_START;
   let read = 0;
   let queued = 0;
   for (let batch = 0; batch < MAX_BATCHES; batch++) {
     const rows = await overdueMessages(database, {
       shard: swept.shard,
       afterId,
-      untilId: messageIdFloor(overdueAtMs + 1),
+      untilId: wrapped && position !== RESCUE_START ? position : messageIdFloor(overdueAtMs + 1),
       overdueAtMs,
       createdBeforeMs: clock.nowMs() - settings.createdBeforeMs,
       limit: settings.batch,
     });
     const free = rows.filter((row) => !row.held).map(({ id, dueAtMs }) => ({ id, dueAtMs, payload: '' }));
     const count = await queueRows(parts, swept, [...free, ...(await releaseWaiting(parts, rows))]);
-    if (count === null) return FENCED;
+    if (count === null) return { ...FENCED, position };
     read += rows.length;
     queued += count;
     const last = rows.at(-1);
-    if (last === undefined || rows.length < settings.batch) break;
-    afterId = last.id;
+    if (last !== undefined && rows.length === settings.batch) {
+      afterId = last.id;
+      continue;
+    }
+    if (wrapped) return { queued, read, fenced: false, position: RESCUE_START };
+    wrapped = true;
+    afterId = RESCUE_START;
   }
-  return { queued, read, fenced: false };
+  return { queued, read, fenced: false, position: afterId };
 }
 
-/** A held occurrence whose predecessor ended while nobody was there to let it go. */
-async function releaseWaiting(parts: SweepParts, rows: readonly OverdueMessage[]) {
+/** Held occurrences whose predecessors ended while nobody was there to let them go. */
+async function releaseWaiting(parts: SweepParts, rows: readonly OverdueMessage[]): Promise<QueueEntry[]> {
   const schedules = new Map(
     rows
       .filter((row) => row.held)
-      .map((row) => [`${row.tenantId}\n${row.scheduleId ?? ''}`, { tenantId: row.tenantId, id: row.scheduleId ?? '' }]),
+      .map(({ tenantId, scheduleId }) => [
+        `${tenantId}\n${scheduleId ?? ''}`,
+        { tenantId, scheduleId: scheduleId ?? '' },
+      ]),
   );
-  const entries = [];
-  for (const { tenantId, id } of schedules.values()) {
-    const released = await releaseNext(parts.database, tenantId, id);
-    entries.push(...released.map(({ id: message, dueAtMs }) => ({ id: message, dueAtMs, payload: '' })));
-  }
-  return entries;
+  const released = await releaseHeld(parts.database, [...schedules.values()]);
+  return released.map(({ id, dueAtMs }) => ({ id, dueAtMs, payload: '' }));
 }
