@@ -157,10 +157,16 @@ async function startWith({ config, log, identity, database, redis }: Stores): Pr
   };
   const app = buildApp({ config, clock, chance, database, intake, logger: log, health: { ready } });
 
-  watchRedis(redis, holder, offers, log);
-  await holder.takeAll(() => parts);
-  maintenance.start();
+  // A node that cannot listen must not take the shards from one that can.
   await app.listen({ host: config.CARILLON_HOST, port: config.CARILLON_PORT });
+  try {
+    await watchRedis(redis, holder, offers, log);
+    await holder.takeAll(() => parts);
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
+  maintenance.start();
   const { port } = app.server.address() as AddressInfo;
   const url = `http://${config.CARILLON_HOST.includes(':') ? `[${config.CARILLON_HOST}]` : config.CARILLON_HOST}:${port}`;
   log.info({ identity, url }, 'ready');
@@ -207,6 +213,8 @@ function connectRedis(config: Config, log: Logger): Redis {
     commandTimeout: config.CARILLON_REDIS_TIMEOUT_MS,
     connectTimeout: config.CARILLON_REDIS_TIMEOUT_MS,
     retryStrategy: (attempt) => Math.min(50 * attempt, 1_000),
+    // A primary that was demoted keeps its connections and refuses every write: the new one is found by connecting anew.
+    reconnectOnError: (error) => /^(?:READONLY|MASTERDOWN)/.test(error.message),
   });
   let lastError = '';
   redis.on('error', (error: Error) => {
@@ -219,12 +227,16 @@ function connectRedis(config: Config, log: Logger): Redis {
 }
 
 /** After Redis was away every shard is fenced anew before its payloads are believed again, then the offers that waited are made. */
-function watchRedis(redis: Redis, holder: ShardHolder, offers: Offers, log: Logger): void {
+async function watchRedis(redis: Redis, holder: ShardHolder, offers: Offers, log: Logger): Promise<void> {
+  let runId = await redisRunId(redis);
   redis.on('close', () => holder.redisIsAway());
   const comeBack = async (): Promise<void> => {
     while (redis.status === 'ready') {
       try {
-        await holder.redisIsBack();
+        // Another run may have forgotten the last moments of the one before.
+        const currentRunId = await redisRunId(redis);
+        await holder.redisIsBack(currentRunId !== runId);
+        runId = currentRunId;
         await offers.retry();
         return;
       } catch (error) {
@@ -234,6 +246,10 @@ function watchRedis(redis: Redis, holder: ShardHolder, offers: Offers, log: Logg
     }
   };
   redis.on('ready', () => void comeBack());
+}
+
+async function redisRunId(redis: Redis): Promise<string> {
+  return /^run_id:(\S+)/m.exec(await redis.info('server'))?.[1] ?? '';
 }
 
 async function ensureAccess(database: Database, config: Config): Promise<void> {

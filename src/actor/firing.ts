@@ -25,8 +25,8 @@ export interface ClaimedEntry {
   readonly epoch: number;
   readonly entry: string;
   readonly key: ScheduleKeyOfEntry;
-  /** The claim's token as it is now. */
-  readonly token: () => string;
+  /** The claim's token as it is now. Asked when the claim's end goes to the queue: a later claim is a new one. */
+  readonly tokenAtEnd: () => string;
 }
 
 /** Firings of one shard that go to the queue in one script. */
@@ -60,35 +60,42 @@ export class Firing {
     this.#wake = parts.wake;
   }
 
-  /** Resolves when the occurrences are recorded and queued and the schedule stands at its next time, or is out. */
-  async fire(claimed: ClaimedEntry): Promise<void> {
+  /**
+   * Resolves when the occurrences are recorded and queued and the schedule stands at its next time, or is out. `fenced`: the table has
+   * another epoch for the shard; nothing was done.
+   */
+  async fire(claimed: ClaimedEntry): Promise<'done' | 'fenced'> {
     const found = await this.#recorder.readSchedule(claimed.key);
     const nowMs = Math.floor(this.#clock.nowMs());
     if (found?.schedule.state !== 'active' || found.schedule.nextFireAtMs === null) {
-      return this.#toQueue(claimed, { nextAtMs: null, generation: found?.schedule.generation ?? 0, messages: [] });
+      await this.#toQueue(claimed, { nextAtMs: null, generation: found?.schedule.generation ?? 0, messages: [] });
+      return 'done';
     }
     const { schedule } = found;
     // By Redis's clock the entry was due; the row decides, and this node's idea of that clock may be a little behind.
     if (found.schedule.nextFireAtMs > nowMs + CLOCK_TOLERANCE_MS) {
-      return this.#toQueue(claimed, {
+      await this.#toQueue(claimed, {
         nextAtMs: found.schedule.nextFireAtMs,
         generation: schedule.generation,
         messages: [],
       });
+      return 'done';
     }
     return this.#record(claimed, found, Math.max(nowMs, found.schedule.nextFireAtMs));
   }
 
-  async #record(claimed: ClaimedEntry, found: ClaimedSchedule, nowMs: number): Promise<void> {
+  async #record(claimed: ClaimedEntry, found: ClaimedSchedule, nowMs: number): Promise<'done' | 'fenced'> {
     const { schedule } = found;
     const plan = planOccurrences(schedule, found, this.#settings, nowMs);
     const fired = await this.#recorder.fire({ schedule, epoch: claimed.epoch, ...plan });
-    if (!fired.advanced) {
-      // Changed meanwhile: read again. A shard that has moved is refused by the queue as well.
-      return this.#again(claimed);
+    if (fired.result === 'fenced') return 'fenced';
+    if (fired.result === 'changed') {
+      await this.#again(claimed);
+      return 'done';
     }
     const released = fired.released.map(({ id, dueAtMs }) => ({ id, dueAtMs, payload: '' }));
-    const messages = [...fired.messages.map((message) => this.#entryOf(message, nowMs)), ...released];
+    const recorded = fired.messages.map((message) => this.#entryOf(message, nowMs, fired.fresh.has(message)));
+    const messages = [...recorded, ...released];
     try {
       await this.#toQueue(claimed, { nextAtMs: plan.nextFireAtMs, generation: schedule.generation, messages });
     } catch (error) {
@@ -96,6 +103,7 @@ export class Firing {
       for (const { id, dueAtMs } of messages) this.#offers.offer(schedule.shard, { id, dueAtMs, payload: '' });
       throw error;
     }
+    return 'done';
   }
 
   /** Puts the entry where its row says, without firing. */
@@ -109,17 +117,17 @@ export class Firing {
     });
   }
 
-  #entryOf(message: Message, nowMs: number): QueueEntry {
+  #entryOf(message: Message, nowMs: number, isFresh: boolean): QueueEntry {
     const isImmediate = message.dueAtMs - nowMs <= this.#settings.immediateMs;
-    const payload = isImmediate ? encodePayload(message, this.#settings.inlineMaxBytes) : '';
+    const payload = isImmediate && isFresh ? encodePayload(message, this.#settings.inlineMaxBytes) : '';
     return { id: message.id, dueAtMs: message.dueAtMs, payload };
   }
 
   async #toQueue(
-    { shard, epoch, entry, token }: ClaimedEntry,
+    { shard, epoch, entry, tokenAtEnd }: ClaimedEntry,
     firing: Pick<QueueFiring, 'nextAtMs' | 'generation' | 'messages'>,
   ): Promise<void> {
-    await this.#groupOf(shard).add({ entry, token: token(), epoch, ...firing });
+    await this.#groupOf(shard).add({ entry, token: tokenAtEnd(), epoch, ...firing });
     const soonestMs = Math.min(firing.nextAtMs ?? Infinity, ...firing.messages.map(({ dueAtMs }) => dueAtMs));
     this.#wake(shard, soonestMs);
   }
@@ -129,7 +137,8 @@ export class Firing {
     if (known !== undefined) return known;
     if (this.#groups.size >= MAX_SHARD_GROUPS) this.#groups.clear();
     const group = new GroupCommit<FiringOfShard, undefined>(QUEUE_GROUP, async (firings) => {
-      const epoch = Math.max(...firings.map((firing) => firing.epoch));
+      // By the oldest: what was fired before a renewal is refused, and its messages are offered without payload.
+      const epoch = Math.min(...firings.map((firing) => firing.epoch));
       const reply = await this.#queue.fire(shard, epoch, firings);
       // Refused: the entries lapse, and whoever owns the shard reads the rows.
       if (reply !== 'fired') throw new CarillonError('QUEUE_UNAVAILABLE', `shard ${shard} was fenced while firing`);

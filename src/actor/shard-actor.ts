@@ -58,6 +58,8 @@ interface Flight {
   token: string;
   /** Whether its slot was given back before it landed. */
   slotIsFree: boolean;
+  /** Whether its end was sent to the queue: an entry that is claimed from then on is a new one. */
+  isEnding: boolean;
 }
 
 /** How long to wait before trying again when Redis or the table is away. */
@@ -243,61 +245,68 @@ export class ShardActor {
 
   /** Starts the work on a claim. Each claim holds one slot until it has landed. */
   #begin(claim: Claim): void {
-    const flight = this.#flights.get(claim.id);
-    if (flight !== undefined) {
+    const former = this.#flights.get(claim.id);
+    if (former?.isEnding === false) {
       // Still in our hands: whoever works on it settles with the new token.
-      flight.token = claim.token;
+      former.token = claim.token;
       this.#parts.slots.release(1);
       return;
     }
-    this.#flights.set(claim.id, { token: claim.token, slotIsFree: false });
+    const flight: Flight = { token: claim.token, slotIsFree: false, isEnding: false };
+    this.#flights.set(claim.id, flight);
     const schedule = parseScheduleEntry(claim.id);
-    const work = schedule === null ? this.#deliver(claim) : this.#fire(claim, schedule);
+    const work = schedule === null ? this.#deliver(claim, flight) : this.#fire(claim, flight, schedule);
     work
       .catch((error: unknown) => {
         if (!isTrouble(error)) this.#log.error({ err: error, entry: claim.id }, 'work on a claim failed');
-        return this.#giveBack(claim.id);
+        return this.#giveBack(claim.id, flight);
       })
-      .finally(() => this.#land(claim.id));
+      .finally(() => this.#land(claim.id, flight));
   }
 
   /** Puts an entry back that could not be worked on. If Redis cannot be told, it lapses; either way its next claim asks the table. */
-  async #giveBack(id: string): Promise<void> {
+  async #giveBack(id: string, flight: Flight): Promise<void> {
     try {
-      await this.#settle(id, this.#parts.clock.nowMs() + GIVE_BACK_MS);
+      await this.#settle(id, flight, this.#parts.clock.nowMs() + GIVE_BACK_MS);
     } catch (error) {
       if (!isTrouble(error)) this.#log.error({ err: error, entry: id }, 'an entry could not be given back');
     }
   }
 
   /** What was answered and waits to be recorded needs no slot. */
-  #releaseEarly(id: string): void {
-    const flight = this.#flights.get(id);
-    if (flight !== undefined) flight.slotIsFree = this.#parts.slots.releaseEarly();
+  #releaseEarly(flight: Flight): void {
+    flight.slotIsFree = this.#parts.slots.releaseEarly();
   }
 
-  #land(id: string): void {
-    const flight = this.#flights.get(id);
-    this.#flights.delete(id);
-    if (flight?.slotIsFree === true) this.#parts.slots.recorded();
+  #land(id: string, flight: Flight): void {
+    // It may have been claimed anew while its end was on the way.
+    if (this.#flights.get(id) === flight) this.#flights.delete(id);
+    if (flight.slotIsFree) this.#parts.slots.recorded();
     else this.#parts.slots.release(1);
     if (this.#stopping && this.#flights.size === 0) this.#landed.give();
   }
 
-  async #fire(claim: Claim, key: ScheduleKeyOfEntry): Promise<void> {
-    const token = (): string => this.#flights.get(claim.id)?.token ?? claim.token;
-    await this.#parts.firing.fire({ shard: this.shard, epoch: this.#epoch, entry: claim.id, key, token });
+  async #fire(claim: Claim, flight: Flight, key: ScheduleKeyOfEntry): Promise<void> {
+    const tokenAtEnd = (): string => {
+      flight.isEnding = true;
+      return flight.token;
+    };
+    const epoch = this.#epoch;
+    const fired = await this.#parts.firing.fire({ shard: this.shard, epoch, entry: claim.id, key, tokenAtEnd });
+    if (fired === 'done') return;
+    await this.#refused(epoch);
+    await this.#giveBack(claim.id, flight);
   }
 
-  async #deliver(claim: Claim): Promise<void> {
+  async #deliver(claim: Claim, flight: Flight): Promise<void> {
     const fresh = this.#trustedPayload(claim);
-    if (fresh !== null) return this.#attempt(fresh, 1);
+    if (fresh !== null) return this.#attempt(fresh, flight, 1);
     const stored = await this.#parts.recorder.readMessage(claim.id);
-    if (stored === null || !isToBeSent(stored)) return this.#settle(claim.id, null);
+    if (stored === null || !isToBeSent(stored)) return this.#settle(claim.id, flight, null);
     if (stored.nextAttemptAtMs > this.#parts.clock.nowMs() + ROUNDING_MS) {
-      return this.#settle(claim.id, stored.nextAttemptAtMs);
+      return this.#settle(claim.id, flight, stored.nextAttemptAtMs);
     }
-    return this.#attempt(stored, stored.attempts + 1);
+    return this.#attempt(stored, flight, stored.attempts + 1);
   }
 
   #trustedPayload(claim: Claim): Message | null {
@@ -306,10 +315,10 @@ export class ShardActor {
     return message !== null && message.createdAtMs > this.#suspectBeforeMs ? message : null;
   }
 
-  async #attempt(message: Message, attempt: number): Promise<void> {
+  async #attempt(message: Message, flight: Flight, attempt: number): Promise<void> {
     const host = hostOf(message.destination);
     if (!(await this.#enterHost(host))) {
-      return this.#settle(message.id, this.#parts.deferrals.backAtMs(host, this.#parts.clock.nowMs()));
+      return this.#settle(message.id, flight, this.#parts.deferrals.backAtMs(host, this.#parts.clock.nowMs()));
     }
     const startedAtMs = performance.now();
     let outcome: Outcome | null;
@@ -319,15 +328,15 @@ export class ShardActor {
       this.#parts.hosts.leave(host);
       this.#parts.deferrals.observe(host, performance.now() - startedAtMs);
     }
-    if (outcome === null) return this.#settle(message.id, this.#parts.clock.nowMs());
-    this.#releaseEarly(message.id);
+    if (outcome === null) return this.#settle(message.id, flight, this.#parts.clock.nowMs());
+    this.#releaseEarly(flight);
     const following = await this.#parts.attempts.record(outcome);
     this.#parts.onAttempt(following);
     this.#queueReleased(following.recorded.released);
     for (const callback of following.outcome.callbacks) {
       this.#parts.offers.offer(callback.shard, { id: callback.id, dueAtMs: callback.dueAtMs, payload: '' });
     }
-    await this.#settle(message.id, following.kind === 'again' ? following.atMs : null);
+    await this.#settle(message.id, flight, following.kind === 'again' ? following.atMs : null);
   }
 
   /** False when the host is at its limit and so many wait for it that this one should come back later. */
@@ -343,9 +352,8 @@ export class ShardActor {
   }
 
   /** Ends a claim; those of one tick go together. What cannot be told to Redis lapses, and the table is asked. */
-  async #settle(id: string, backAtMs: number | null): Promise<void> {
-    const flight = this.#flights.get(id);
-    if (flight === undefined) return;
+  async #settle(id: string, flight: Flight, backAtMs: number | null): Promise<void> {
+    flight.isEnding = true;
     this.#settlements.push({ id, token: flight.token, backAtMs: backAtMs === null ? null : Math.ceil(backAtMs) });
     this.#settled ??= new Promise((resolve) => setImmediate(resolve)).then(() => this.#flushSettlements());
     await this.#settled;

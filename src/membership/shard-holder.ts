@@ -23,6 +23,7 @@ export interface HolderSettings {
 interface Renewal {
   readonly shard: number;
   readonly refusedEpoch: number | null;
+  readonly refill: boolean;
 }
 
 /** Fences that are sent to Redis before their answers are awaited. */
@@ -94,7 +95,7 @@ export class ShardHolder {
    * than the refused one, which a claim that was under way during a renewal cannot know. Null when the shard has another owner by now.
    */
   refence(shard: number, refusedEpoch: number): Promise<number | null> {
-    return this.#renewals.add({ shard, refusedEpoch });
+    return this.#renewals.add({ shard, refusedEpoch, refill: false });
   }
 
   /** Redis went away: what it will have when it is back may be older than what it was told. */
@@ -102,10 +103,13 @@ export class ShardHolder {
     for (const actor of this.#actors.values()) actor.distrust();
   }
 
-  /** Redis is back after it was away, perhaps without what it was told last: every shard gets a new epoch and is fenced again. */
-  async redisIsBack(): Promise<void> {
+  /**
+   * Redis is back after it was away: every shard gets a new epoch and is fenced again. If it is another run of Redis (`restarted`), it may
+   * have forgotten what it was told last, and every shard is filled again from the table.
+   */
+  async redisIsBack(restarted: boolean): Promise<void> {
     const actors = [...this.#actors.values()].filter((actor) => !actor.isStopping);
-    await this.#renewals.addAll(actors.map(({ shard }) => ({ shard, refusedEpoch: null })));
+    await this.#renewals.addAll(actors.map(({ shard }) => ({ shard, refusedEpoch: null, refill: restarted })));
   }
 
   /** Stops claiming, waits for what is under way up to the drain limit, gives back the rest. May be called again. */
@@ -140,14 +144,15 @@ export class ShardHolder {
       const epoch = this.#actors.get(shard)?.epoch ?? 0;
       if (refusedEpoch === null || refusedEpoch === epoch) held.set(shard, epoch);
     }
-    const epochs = held.size === 0 ? new Map<number, number>() : await this.#renewHeld(held);
+    const refill = renewals.some((renewal) => renewal.refill);
+    const epochs = held.size === 0 ? new Map<number, number>() : await this.#renewHeld(held, refill);
     return renewals.map(({ shard }) => (held.has(shard) ? epochs.get(shard) : this.#actors.get(shard)?.epoch) ?? null);
   }
 
   /** Grants and installs a new epoch for each shard that is still this node's under the epoch it holds. */
-  async #renewHeld(held: ReadonlyMap<number, number>): Promise<Map<number, number>> {
+  async #renewHeld(held: ReadonlyMap<number, number>, refill: boolean): Promise<Map<number, number>> {
     const renewed = await renewEpochs(this.#database, this.#settings.node, held);
-    const { epochs, lost } = await this.#fence(renewed);
+    const { epochs, lost } = await this.#fence(renewed, refill);
     for (const [shard, epoch] of epochs) {
       const actor = this.#actors.get(shard);
       if (actor === undefined || actor.isStopping) continue;
@@ -165,13 +170,16 @@ export class ShardHolder {
    * Installs granted epochs in the queue. Gives those that hold, and which shards have to be filled again: their state was not there,
    * or was newer than the table, as after a backup of the table was restored.
    */
-  async #fence(granted: ReadonlyMap<number, number>): Promise<{ epochs: Map<number, number>; lost: Set<number> }> {
+  async #fence(
+    granted: ReadonlyMap<number, number>,
+    refill = false,
+  ): Promise<{ epochs: Map<number, number>; lost: Set<number> }> {
     const epochs = new Map(granted);
     const lost = new Set<number>();
     const newer = new Map<number, number>();
-    await this.#fenceEach(granted, false, (shard, fence) => {
+    await this.#fenceEach(granted, refill, (shard, fence) => {
       if (!fence.installed) newer.set(shard, fence.previousEpoch ?? 0);
-      else if (fence.completedAtMs === 0) lost.add(shard);
+      else if (refill || fence.completedAtMs === 0) lost.add(shard);
     });
     if (newer.size === 0) return { epochs, lost };
     const overtaken = await overtakeEpochs(this.#database, this.#settings.node, newer);

@@ -77,7 +77,8 @@ export class Database implements Queryable {
       this.#release(client);
       return result;
     } catch (error) {
-      this.#release(client, await rollBack(client));
+      // What is away may be back elsewhere (a primary that was demoted): the pool connects anew.
+      this.#release(client, isAway(error) ? new Error('the table was away') : await rollBack(client));
       throw error;
     }
   }
@@ -95,6 +96,7 @@ export class Database implements Queryable {
 
 /** Most tries of what was rolled back because of others' work. */
 const MAX_TRIES = 5;
+const CONFLICT_PAUSE_MS = 20;
 
 /** Tries again what PostgreSQL rolled back for the sake of another transaction; the table is not away then. */
 async function overConflicts<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -102,16 +104,16 @@ async function overConflicts<Result>(work: () => Promise<Result>): Promise<Resul
     try {
       return await work();
     } catch (error) {
-      if (!isConflict(error) || tries === MAX_TRIES) throw error;
+      if (!isConflict(error)) throw error;
+      if (tries === MAX_TRIES) throw away(error);
+      await new Promise((resolve) => setTimeout(resolve, CONFLICT_PAUSE_MS * tries));
     }
   }
 }
 
 /** SQLSTATE class 40: deadlock, serialization failure. */
-function isConflict(error: unknown): boolean {
-  if (!(error instanceof CarillonError) || !(error.cause instanceof Error)) return false;
-  const { cause } = error;
-  return 'code' in cause && typeof cause.code === 'string' && /^40[0-9A-Z]{3}$/.test(cause.code);
+function isConflict(error: unknown): error is Error {
+  return error instanceof Error && /^40[0-9A-Z]{3}$/.test(codeOf(error));
 }
 
 async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
@@ -140,13 +142,33 @@ async function query<Row extends object>(target: pg.Pool | pg.PoolClient, config
   }
 }
 
-/** SQLSTATE classes that mean "away, try again": connection, resources, operator intervention, serialization. */
-const AWAY = /^(08|53|57|40)/;
+/**
+ * SQLSTATEs that mean "away, try again": connection, resources, operator intervention, system error, and a server that only reads, as one
+ * that was demoted or whose disk is full.
+ */
+const AWAY_STATE = /^(?:08|53|57|58)[0-9A-Z]{3}$|^25006$/;
+/** What the network says, and what the client says about its connections. */
+const AWAY_NETWORK = /^(?:E(?:CONN|PIPE|TIMEDOUT|HOST|NET|NOTFOUND|AI_AGAIN|ADDR|MFILE|NFILE)|ERR_SSL)/;
+const AWAY_TEXT = /timeout|connection|not queryable|after calling end/i;
 
+/** Anything else is about the statement and is thrown as it is: trying the same again would fail again. */
 function tableError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : null;
-  const isSqlState = code !== null && /^[0-9A-Z]{5}$/.test(code);
-  if (isSqlState && !AWAY.test(code)) return error;
+  const code = codeOf(error);
+  const isSqlState = /^[0-9A-Z]{5}$/.test(code) && 'severity' in error;
+  if (isSqlState) return AWAY_STATE.test(code) ? away(error) : error;
+  return AWAY_NETWORK.test(code) || (code === '' && AWAY_TEXT.test(error.message)) ? away(error) : error;
+}
+
+function away(error: Error): CarillonError {
   return new CarillonError('TABLE_UNAVAILABLE', `the table (PostgreSQL) is away: ${error.message}`, { cause: error });
+}
+
+/** Whether an error says that the table is away. */
+export function isAway(error: unknown): boolean {
+  return error instanceof CarillonError && error.code === 'TABLE_UNAVAILABLE';
+}
+
+function codeOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

@@ -13,7 +13,7 @@ export async function grantEpochs(
 }
 
 /**
- * Grants new epochs for shards whose queue was lost, but only where the given epoch is still this node's and the current one.
+ * Grants new epochs for shards whose queue was lost, but only where they are still this node's.
  * A shard that is missing from the answer has another owner by now.
  */
 export async function renewEpochs(

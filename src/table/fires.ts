@@ -1,6 +1,6 @@
 // Firing: the occurrences of schedules recorded and the schedules advanced, in one fenced transaction.
 
-import { toWireMessageId } from '../domain/ids.js';
+import { fromUuid, type MessageId, toWireMessageId } from '../domain/ids.js';
 import type { Message } from '../domain/message.js';
 import type { Schedule } from '../domain/schedule.js';
 import { claimKeys, type Submission } from './accepts.js';
@@ -20,10 +20,12 @@ export interface Fire {
 }
 
 export interface Fired {
-  /** False when the schedule was changed meanwhile, or the shard moved: nothing was recorded. */
-  readonly advanced: boolean;
+  /** `changed`: edited, paused or deleted meanwhile. `fenced`: the shard's epoch is another by now. Either way nothing was recorded. */
+  readonly result: 'advanced' | 'changed' | 'fenced';
   /** The messages that are to be queued. */
   readonly messages: readonly Message[];
+  /** Those of them that this firing recorded. Any other was recorded before, and may have been delivered. */
+  readonly fresh: ReadonlySet<Message>;
   /** Occurrences that were to wait, and need not. */
   readonly released: readonly Released[];
 }
@@ -32,8 +34,8 @@ export async function recordFires(database: Database, nowMs: number, fires: read
   const recorded = await database.transaction((connection) => recordAll(connection, nowMs, fires));
   return Promise.all(
     recorded.map(async (fired) => {
-      const { advanced, messages } = fired;
-      return { advanced, messages, released: await releaseAfter(database, fired) };
+      const { result, messages, fresh } = fired;
+      return { result, messages, fresh, released: await releaseAfter(database, fired) };
     }),
   );
 }
@@ -42,42 +44,57 @@ export async function recordFires(database: Database, nowMs: number, fires: read
  * What an occurrence was to wait for may have ended between the look at it and the commit; then nobody else lets it go. Either the
  * outcome, which looks after its own commit, sees what is held here, or this look sees the outcome.
  */
-async function releaseAfter(database: Database, { advanced, fire }: RecordedFire): Promise<Released[]> {
-  if (!advanced || !fire.occurrences.some((occurrence) => occurrence.held)) return [];
+async function releaseAfter(database: Database, { result, fire }: RecordedFire): Promise<Released[]> {
+  if (result !== 'advanced' || !fire.occurrences.some((occurrence) => occurrence.held)) return [];
   return releaseNext(database, fire.schedule.tenantId, fire.schedule.id);
 }
 
 type RecordedFire = Omit<Fired, 'released'> & { readonly fire: Fire };
 
 async function recordAll(connection: Queryable, nowMs: number, fires: readonly Fire[]): Promise<RecordedFire[]> {
-  const advanced = await advance(connection, fires);
+  const { advanced, current } = await advance(connection, fires);
   const moved = fires.filter((fire) => advanced.has(scheduleName(fire.schedule)));
   const occurrences = await withKeys(
     connection,
     moved.flatMap((fire) => fire.occurrences),
     nowMs,
   );
-  if (occurrences.length > 0) await connection.run('insert-messages', messageColumns(occurrences));
+  const inserted = await insertOccurrences(connection, occurrences);
   for (const fire of moved.filter((candidate) => candidate.nextFireAtMs === null)) {
     const { tenantId, id, generation } = fire.schedule;
     await connection.run('insert-schedule-change', [tenantId, id, timestamp(nowMs), generation, 'ended', '{}']);
   }
   const queued = new Set(occurrences.filter(isQueued).map(({ message }) => message));
-  return fires.map((fire) => ({
-    fire,
-    advanced: advanced.has(scheduleName(fire.schedule)),
-    messages: fire.occurrences.map(({ message }) => message).filter((message) => queued.has(message)),
-  }));
+  return fires.map((fire) => {
+    const messages = fire.occurrences.map(({ message }) => message).filter((message) => queued.has(message));
+    const result = advanced.has(scheduleName(fire.schedule)) ? 'advanced' : 'changed';
+    return {
+      fire,
+      result: current.has(fire.schedule.shard) ? result : 'fenced',
+      messages,
+      fresh: new Set(messages.filter((message) => inserted.has(message.id))),
+    };
+  });
+}
+
+async function insertOccurrences(connection: Queryable, occurrences: readonly NewMessage[]): Promise<Set<MessageId>> {
+  if (occurrences.length === 0) return new Set();
+  const rows = await connection.run<{ id: string }>('insert-messages', messageColumns(occurrences));
+  return new Set(rows.map((row) => fromUuid(row.id)));
 }
 
 function isQueued(occurrence: NewMessage): boolean {
   return occurrence.skipped === null && !occurrence.held;
 }
 
-async function advance(connection: Queryable, fires: readonly Fire[]): Promise<Set<string>> {
+/** Gives the schedules that were advanced, and the shards whose epoch is current. */
+async function advance(
+  connection: Queryable,
+  fires: readonly Fire[],
+): Promise<{ advanced: Set<string>; current: Set<number> }> {
   const column = <Value>(value: (fire: Fire) => Value): Value[] => fires.map(value);
   const epochs = new Map(fires.map((fire) => [fire.schedule.shard, fire.epoch]));
-  const rows = await connection.run<{ tenant_id: number; id: string }>('fire-schedules', [
+  const rows = await connection.run<{ shard: number; tenant_id: number; id: string | null }>('fire-schedules', [
     [...epochs.keys()],
     [...epochs.values()],
     column((fire) => fire.schedule.tenantId),
@@ -88,7 +105,12 @@ async function advance(connection: Queryable, fires: readonly Fire[]): Promise<S
     column((fire) => timestamp(fire.lastFireAtMs)),
     column((fire) => fire.schedule.shard),
   ]);
-  return new Set(rows.map((row) => scheduleName({ tenantId: row.tenant_id, id: row.id })));
+  return {
+    current: new Set(rows.filter((row) => row.id === null).map((row) => row.shard)),
+    advanced: new Set(
+      rows.flatMap((row) => (row.id === null ? [] : [scheduleName({ tenantId: row.tenant_id, id: row.id })])),
+    ),
+  };
 }
 
 /** Occurrences whose idempotency key is taken become the record of a skip: the work was done under another name. */

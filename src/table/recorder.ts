@@ -1,11 +1,10 @@
 // The group-commit recorder: everything that work passing through needs of the table, in multi-row statements.
 
 import type { Clock } from '../domain/clock.js';
-import { CarillonError } from '../domain/errors.js';
 import type { MessageId } from '../domain/ids.js';
 import { type Acceptance, acceptGroup, type AcceptSettings, type Submission } from './accepts.js';
 import { type ClaimedSchedule, readClaimedSchedules, type ScheduleKey } from './claimed-schedules.js';
-import type { Database } from './database.js';
+import { type Database, isAway } from './database.js';
 import { type Fire, type Fired, recordFires } from './fires.js';
 import { GroupCommit } from './group-commit.js';
 import { byId, type DispatchRow, type StoredMessage } from './message-columns.js';
@@ -17,6 +16,7 @@ const MAX_ROWS = 500;
 /** While one group waits for its commit, another can be sent. */
 const MAX_GROUPS = 2;
 const RETRY_EVERY_MS = 250;
+const REFUSED_PAUSE_MS = 5_000;
 
 export type { ClaimedSchedule, ScheduleKey } from './claimed-schedules.js';
 
@@ -73,14 +73,21 @@ export class Recorder {
     return this.#accepts.addAll(submissions);
   }
 
-  /** Records an outcome. While the table is away it is held and recorded when the table is back. Rejects after `stop`. */
+  /**
+   * Records an outcome. While the table is away it is held and recorded when the table is back; if the table refuses it, with less and
+   * less of what came back, and in the end it is held as well: what was answered must not be sent again. Rejects after `stop` only.
+   */
   async record(outcome: Outcome): Promise<Recorded> {
-    try {
-      return await this.#outcomes.add(outcome);
-    } catch (error) {
-      if (isAway(error)) throw error;
-      this.#settings.onRefusal(error, outcome.message.id);
-      return this.#outcomes.add(bareOutcome(outcome));
+    const bare = bareOutcome(outcome);
+    const forms = [outcome, { ...bare, callbacks: outcome.callbacks }, bare];
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#outcomes.add(forms[tries - 1] ?? bare);
+      } catch (error) {
+        if (isAway(error) || this.#stopped) throw error;
+        this.#settings.onRefusal(error, outcome.message.id);
+        if (tries >= forms.length) await pause(REFUSED_PAUSE_MS);
+      }
     }
   }
 
@@ -143,8 +150,7 @@ export class Recorder {
     while (!this.#stopped) {
       await pause(RETRY_EVERY_MS);
       try {
-        await this.#database.text('select 1');
-        break;
+        if (await isWritable(this.#database)) break;
       } catch {
         // Still away.
       }
@@ -159,8 +165,10 @@ export class Recorder {
   }
 }
 
-function isAway(error: unknown): boolean {
-  return error instanceof CarillonError && error.code === 'TABLE_UNAVAILABLE';
+/** A server that was demoted, or whose disk is full, answers and takes no writes. */
+async function isWritable(database: Database): Promise<boolean> {
+  const [row] = await database.text<{ transaction_read_only: string }>('show transaction_read_only');
+  return row?.transaction_read_only === 'off';
 }
 
 function pause(durationMs: number): Promise<void> {

@@ -85,7 +85,7 @@ async function rows(one = schedule): Promise<{ state: string; reason: string | n
 describe('a fire', () => {
   it('inserts the occurrence and advances the schedule', async () => {
     const fired = await table.recorder.fire(fireOf(schedule));
-    expect(fired).toMatchObject({ advanced: true, messages: [{ occurrenceAtMs: nowMs, scheduleId: schedule.id }] });
+    expect(fired).toMatchObject({ result: 'advanced', messages: [{ occurrenceAtMs: nowMs, scheduleId: schedule.id }] });
     expect(await read()).toMatchObject({ nextFireAtMs: nowMs + SECOND, lastFireAtMs: nowMs });
     expect(await rows()).toMatchObject([{ state: 'pending', held: false }]);
   });
@@ -93,7 +93,7 @@ describe('a fire', () => {
   it('that is repeated changes nothing', async () => {
     const fire = fireOf(schedule);
     await table.recorder.fire(fire);
-    expect(await table.recorder.fire(fire)).toEqual({ advanced: false, messages: [], released: [] });
+    expect(await table.recorder.fire(fire)).toMatchObject({ result: 'changed', messages: [], released: [] });
     expect(await rows()).toHaveLength(1);
   });
 
@@ -102,13 +102,13 @@ describe('a fire', () => {
     const fires = [table.database, other].map((database) => recordFires(database, nowMs, [fireOf(schedule)]));
     const fired = (await Promise.all(fires)).flat();
     await other.close();
-    expect(fired.filter(({ advanced }) => advanced)).toHaveLength(1);
+    expect(fired.filter(({ result }) => result === 'advanced')).toHaveLength(1);
     expect(await rows()).toHaveLength(1);
   });
 
   it('under an epoch that is not the current one does nothing', async () => {
     await grantEpochs(table.database, 'another-node', [SHARD]);
-    expect((await table.recorder.fire(fireOf(schedule))).advanced).toBe(false);
+    expect((await table.recorder.fire(fireOf(schedule))).result).toBe('fenced');
     expect(await rows()).toEqual([]);
     expect(await read()).toMatchObject({ nextFireAtMs: nowMs, lastFireAtMs: null });
   });
@@ -116,15 +116,15 @@ describe('a fire', () => {
   it('of a schedule that was paused, edited or deleted meanwhile does nothing', async () => {
     const paused = await save('paused', {});
     await changeScheduleState(table.database, paused, () => ({ state: 'paused', nextFireAtMs: null }), nowMs);
-    expect((await table.recorder.fire(fireOf(paused))).advanced).toBe(false);
+    expect((await table.recorder.fire(fireOf(paused))).result).toBe('changed');
 
     const edited = await save('edited', {});
     await save('edited', { cron: '*/2 * * * * *' });
-    expect((await table.recorder.fire(fireOf(edited))).advanced).toBe(false);
+    expect((await table.recorder.fire(fireOf(edited))).result).toBe('changed');
 
     const deleted = await save('deleted', {});
     await table.database.run('delete-schedule', [deleted.tenantId, deleted.id]);
-    expect((await table.recorder.fire(fireOf(deleted))).advanced).toBe(false);
+    expect((await table.recorder.fire(fireOf(deleted))).result).toBe('changed');
     for (const one of [paused, edited, deleted]) expect(await rows(one)).toEqual([]);
   });
 
@@ -135,7 +135,7 @@ describe('a fire', () => {
       table.recorder.fire({ ...fireOf(stale), schedule: { ...stale, generation: 9 } }),
       table.recorder.fire(fireOf(other)),
     ]);
-    expect(fired.map(({ advanced }) => advanced)).toEqual([true, false, true]);
+    expect(fired.map(({ result }) => result)).toEqual(['advanced', 'changed', 'advanced']);
   });
 
   it('without a next time ends the schedule', async () => {

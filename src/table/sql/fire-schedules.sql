@@ -1,10 +1,11 @@
 -- Advances schedules whose occurrences are being recorded in the same transaction, fenced by the shards' epochs.
 -- $1 shards, $2 epochs, then for each schedule: $3 tenants, $4 ids, $5 generations, $6 next fire as it was read, $7 next fire from
 -- now on (null: none is left), $8 nominal time of the latest occurrence handled, $9 shards.
--- Gives the schedules that were advanced; one that was edited, paused or deleted meanwhile, or whose shard moved, is not.
+-- Gives the schedules that were advanced (one that was edited, paused or deleted meanwhile is not), and a row with a null id for each
+-- shard whose epoch is current.
 with fence as materialized (
   select s.shard from shards s join unnest($1::smallint[], $2::bigint[]) as f (shard, epoch) using (shard, epoch) for share of s
-)
+), advanced as (
 update schedules s set
   next_fire_at = f.next_at,
   last_fire_at = f.last_at,
@@ -14,4 +15,8 @@ from unnest($3::integer[], $4::text[], $5::integer[], $6::timestamptz[], $7::tim
 join fence using (shard)
 where s.tenant_id = f.tenant_id and s.id = f.id and s.generation = f.generation and s.state = 'active'
   and s.next_fire_at = f.expected_at
-returning s.tenant_id, s.id
+returning s.shard, s.tenant_id, s.id
+)
+select shard, null as tenant_id, null as id from fence
+union all
+select shard, tenant_id, id from advanced

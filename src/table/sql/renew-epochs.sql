@@ -1,5 +1,6 @@
--- $1 node, $2 shards, $3 the epochs that the node holds. Gives the new epoch of each shard that is still the node's.
+-- $1 node, $2 shards, $3 the epochs that the node holds. Gives the new epoch of each shard that is still the node's. The table may have
+-- granted more than the node heard of, when an answer was lost on its way: a node's name is that of one process, so they are its own.
 update shards s set epoch = s.epoch + 1, granted_at = now()
 from unnest($2::smallint[], $3::bigint[]) as h (shard, epoch)
-where s.shard = h.shard and s.epoch = h.epoch and s.node = $1
+where s.shard = h.shard and s.epoch >= h.epoch and s.node = $1
 returning s.shard, s.epoch
