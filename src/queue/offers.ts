@@ -6,7 +6,7 @@ import { CarillonError } from '../domain/errors.js';
 import type { MessageId } from '../domain/ids.js';
 import type { CancelResult, QueueEntry, ShardQueue } from './shard-queue.js';
 
-/** Most offers that wait for Redis to come back. */
+/** Most entries whose offers wait for Redis to come back. */
 const MAX_WAITING = 20_000;
 const RETRY_EVERY_MS = 1_000;
 
@@ -22,7 +22,11 @@ export interface OfferEvents {
   readonly onCaughtUp: (leftToSweeps: number) => void;
 }
 
-type Waiting = () => Promise<unknown>;
+/** What is to be told to the queue, without payloads. */
+interface Waiting {
+  readonly entries: readonly string[];
+  readonly tell: () => Promise<unknown>;
+}
 
 export class Offers {
   readonly #queue: ShardQueue;
@@ -30,6 +34,9 @@ export class Offers {
   /** Offers of this tick, by shard. */
   #gathered = new Map<number, QueueEntry[]>();
   #waiting: Waiting[] = [];
+  /** How many of those that wait name an entry: what else concerns it waits behind them. */
+  readonly #named = new Map<string, number>();
+  #entriesWaiting = 0;
   #leftToSweeps = 0;
   #retrying = false;
   #timer: NodeJS.Timeout | null = null;
@@ -42,9 +49,9 @@ export class Offers {
     this.#events = events;
   }
 
-  /** Offers that wait for Redis, and those that were left to the sweeps since it went away. */
+  /** Entries whose offers wait for Redis, and those that were left to the sweeps since it went away. */
   get backlog(): { waiting: number; leftToSweeps: number } {
-    return { waiting: this.#waiting.length, leftToSweeps: this.#leftToSweeps };
+    return { waiting: this.#entriesWaiting, leftToSweeps: this.#leftToSweeps };
   }
 
   /** Offers work; the offers of one tick and shard are one script. Does not wait and does not fail. */
@@ -57,18 +64,16 @@ export class Offers {
 
   /** Gives a schedule its place, or takes it out (null). */
   async reschedule(shard: number, entry: string, dueAtMs: number | null, generation: number): Promise<void> {
-    const tell = async (): Promise<void> => {
+    await this.#orLater([entry], async () => {
       const { result, earliestChanged } = await this.#queue.reschedule(shard, entry, dueAtMs, generation);
       // In flight: it will be there by then.
       if (dueAtMs !== null && (earliestChanged || result === 'in-flight')) this.#wake(shard, dueAtMs);
-    };
-    await this.#orLater(tell, tell);
+    });
   }
 
   /** Takes canceled messages out. Null when Redis is away: then it is told later, and the row says `canceled` meanwhile. */
   async cancel(shard: number, ids: readonly MessageId[]): Promise<CancelResult[] | null> {
-    const tell = (): Promise<CancelResult[]> => this.#queue.cancel(shard, ids);
-    return this.#orLater(tell, tell);
+    return this.#orLater(ids, () => this.#queue.cancel(shard, ids));
   }
 
   /** Makes the offers that waited, up to the first that fails again. Called when Redis is back, and now and then meanwhile. */
@@ -77,8 +82,8 @@ export class Offers {
     this.#retrying = true;
     try {
       while (this.#waiting.length > 0) {
-        await this.#waiting[0]?.();
-        this.#waiting.shift();
+        await this.#waiting[0]?.tell();
+        this.#removeFirst();
       }
       this.#events.onCaughtUp(this.#leftToSweeps);
       this.#leftToSweeps = 0;
@@ -92,6 +97,8 @@ export class Offers {
 
   stop(): void {
     this.#waiting = [];
+    this.#named.clear();
+    this.#entriesWaiting = 0;
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
@@ -111,27 +118,79 @@ export class Offers {
   }
 
   async #accept(shard: number, entries: readonly QueueEntry[]): Promise<void> {
-    const bare = entries.map(({ id, dueAtMs }) => ({ id, dueAtMs, payload: '' }));
-    const tell = async (offered: readonly QueueEntry[]): Promise<void> => {
-      if (!(await this.#queue.accept(shard, offered))) return;
-      this.#wake(shard, Math.min(...offered.map((entry) => entry.dueAtMs)));
-    };
-    await this.#orLater(
-      () => tell(entries),
-      () => tell(bare),
-    );
-  }
-
-  async #orLater<Result>(now: () => Promise<Result>, later: Waiting): Promise<Result | null> {
+    const ids = entries.map(({ id }) => id);
+    if (this.#isBehind(ids)) {
+      this.#acceptLater(shard, entries);
+      return;
+    }
     try {
-      return await now();
+      await this.#tell(shard, entries);
     } catch (error) {
-      if (!(error instanceof CarillonError)) throw error;
-      if (this.#waiting.length === 0) this.#events.onRefused(error);
-      if (this.#waiting.length < MAX_WAITING) this.#waiting.push(later);
-      else this.#leftToSweeps += 1;
-      this.#retryLater();
-      return null;
+      this.#noteRefusal(error);
+      this.#acceptLater(shard, entries);
     }
   }
+
+  #acceptLater(shard: number, entries: readonly QueueEntry[]): void {
+    const bare = bareEntries(entries);
+    this.#wait({ entries: bare.map(({ id }) => id), tell: this.#tellLater(shard, bare) });
+  }
+
+  /** Made where only the bare entries are in reach: what waits keeps alive whatever is used in the scope that it was made in. */
+  #tellLater(shard: number, bare: readonly QueueEntry[]): () => Promise<void> {
+    return () => this.#tell(shard, bare);
+  }
+
+  async #tell(shard: number, entries: readonly QueueEntry[]): Promise<void> {
+    if (!(await this.#queue.accept(shard, entries))) return;
+    this.#wake(shard, Math.min(...entries.map((entry) => entry.dueAtMs)));
+  }
+
+  /** Tells at once where nothing that concerns these entries waits, and later where something does or the queue refuses. */
+  async #orLater<Result>(entries: readonly string[], tell: () => Promise<Result>): Promise<Result | null> {
+    if (!this.#isBehind(entries)) {
+      try {
+        return await tell();
+      } catch (error) {
+        this.#noteRefusal(error);
+      }
+    }
+    this.#wait({ entries, tell });
+    return null;
+  }
+
+  #isBehind(entries: readonly string[]): boolean {
+    return this.#named.size > 0 && entries.some((entry) => this.#named.has(entry));
+  }
+
+  #noteRefusal(error: unknown): void {
+    if (!(error instanceof CarillonError)) throw error;
+    if (this.#waiting.length === 0) this.#events.onRefused(error);
+  }
+
+  #wait(waiting: Waiting): void {
+    if (this.#entriesWaiting + waiting.entries.length <= MAX_WAITING) {
+      this.#waiting.push(waiting);
+      this.#entriesWaiting += waiting.entries.length;
+      for (const entry of waiting.entries) this.#named.set(entry, (this.#named.get(entry) ?? 0) + 1);
+    } else {
+      this.#leftToSweeps += waiting.entries.length;
+    }
+    this.#retryLater();
+  }
+
+  #removeFirst(): void {
+    const done = this.#waiting.shift();
+    if (done === undefined) return;
+    this.#entriesWaiting -= done.entries.length;
+    for (const entry of done.entries) {
+      const others = (this.#named.get(entry) ?? 1) - 1;
+      if (others === 0) this.#named.delete(entry);
+      else this.#named.set(entry, others);
+    }
+  }
+}
+
+function bareEntries(entries: readonly QueueEntry[]): QueueEntry[] {
+  return entries.map(({ id, dueAtMs }) => ({ id, dueAtMs, payload: '' }));
 }
