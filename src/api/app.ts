@@ -52,6 +52,8 @@ export function buildApp(services: ApiServices): FastifyInstance {
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: 'idle',
+    // We answer them ourselves, so that the client learns when to ask again.
+    return503OnClosing: false,
     http: { maxHeaderSize: config.CARILLON_HEADERS_MAX_BYTES + config.CARILLON_URL_MAX_BYTES + OTHER_HEADERS_BYTES },
     routerOptions: { maxParamLength: PARAM_MAX_LENGTH },
     rewriteUrl: (raw) => {
@@ -83,6 +85,7 @@ export function buildApp(services: ApiServices): FastifyInstance {
     const path = request.originalUrl.split('?')[0] ?? '';
     throw new CarillonError('NOT_FOUND', `there is no ${request.method} ${path.slice(0, 200)} in this API`);
   });
+  refuseWhileClosing(app);
   app.addHook('onRequest', authenticate(services));
   void app.register(swagger, openApi());
   void app.register((scope, _options, done) => {
@@ -115,6 +118,23 @@ function targetOf(targets: WeakMap<IncomingMessage, RawTarget>): (this: FastifyR
   return function (this: FastifyRequest) {
     return targets.get(this.raw) ?? readTarget(this.method, this.originalUrl);
   };
+}
+
+/** Connections that are kept alive may bring requests after the end has begun. */
+function refuseWhileClosing(app: FastifyInstance): void {
+  let isClosing = false;
+  app.addHook('preClose', (done) => {
+    isClosing = true;
+    done();
+  });
+  app.addHook('onRequest', (_request, reply, done) => {
+    if (!isClosing) {
+      done();
+      return;
+    }
+    void reply.header('connection', 'close');
+    done(new CarillonError('SHUTTING_DOWN', 'this node is stopping: send the request again'));
+  });
 }
 
 /** Everything below /v2 is a tenant's, everything below /admin the administrator's; the rest is open. */
