@@ -1,4 +1,4 @@
-// Care of the table: partitions made ahead, old ones dropped whole, expired keys forgotten.
+// Care of the table: partitions made ahead, old ones dropped whole, expired keys and old changes of schedules forgotten.
 
 import type { Logger } from 'pino';
 import type { Clock } from '../domain/clock.js';
@@ -14,11 +14,15 @@ export interface MaintenanceSettings {
 }
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1_000;
-const KEYS_AT_ONCE = 5_000;
+const ROWS_AT_ONCE = 5_000;
 
 /** The time that must have partitions: what is kept, and as far ahead as anything may be due, with a few weeks to spare. */
 export function partitionBounds(nowMs: number, settings: Pick<MaintenanceSettings, 'delayMaxMs'>): PartitionBounds {
-  return { fromMs: nowMs - 2 * WEEK_MS, untilMs: nowMs + settings.delayMaxMs + 3 * WEEK_MS };
+  return {
+    fromMs: nowMs - 2 * WEEK_MS,
+    untilMs: nowMs + settings.delayMaxMs + 3 * WEEK_MS,
+    neededUntilMs: nowMs + WEEK_MS,
+  };
 }
 
 export class Maintenance {
@@ -50,20 +54,25 @@ export class Maintenance {
 
   async run(): Promise<void> {
     const nowMs = this.#clock.nowMs();
-    const made = await ensurePartitions(this.#database, partitionBounds(nowMs, this.#settings));
-    const dropped = await dropOldPartitions(this.#database, nowMs - this.#settings.retentionMs);
-    const expiredKeys = await this.#forgetKeys(nowMs);
-    if (made.length + dropped.length + expiredKeys > 0) {
-      this.#log.info({ made, dropped, expiredKeys }, 'table maintained');
+    const keptFromMs = nowMs - this.#settings.retentionMs;
+    const onPostponed = (partitions: readonly string[]): void =>
+      this.#log.warn({ partitions }, 'partitions are locked by somebody: left to the next time');
+    const made = await ensurePartitions(this.#database, partitionBounds(nowMs, this.#settings), onPostponed);
+    const dropped = await dropOldPartitions(this.#database, keptFromMs, onPostponed);
+    const expiredKeys = await this.#forget('delete-expired-keys', nowMs);
+    const oldChanges = await this.#forget('delete-old-schedule-changes', keptFromMs);
+    if (made.length + dropped.length + expiredKeys + oldChanges > 0) {
+      this.#log.info({ made, dropped, expiredKeys, oldChanges }, 'table maintained');
     }
   }
 
-  async #forgetKeys(nowMs: number): Promise<number> {
+  /** Runs a statement that forgets what is before a time, a bounded number of rows at once, until nothing is left. */
+  async #forget(statement: string, beforeMs: number): Promise<number> {
     let forgotten = 0;
     for (;;) {
-      const rows = await this.#database.run('delete-expired-keys', [timestamp(nowMs), KEYS_AT_ONCE]);
+      const rows = await this.#database.run(statement, [timestamp(beforeMs), ROWS_AT_ONCE]);
       forgotten += rows.length;
-      if (rows.length < KEYS_AT_ONCE) return forgotten;
+      if (rows.length < ROWS_AT_ONCE) return forgotten;
     }
   }
 

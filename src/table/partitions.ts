@@ -1,5 +1,6 @@
 // Weekly partitions of messages and attempts: made ahead of time, dropped whole when their records are old enough.
 
+import { CarillonError } from '../domain/errors.js';
 import { messageIdFloor, messageIdTimeMs } from '../domain/ids.js';
 import type { Database, Queryable } from './database.js';
 
@@ -12,38 +13,61 @@ const PARTITIONED = ['messages', 'attempts'] as const;
 /** Like the lock of migrations: ours alone, held for one transaction. */
 const PARTITION_LOCK = 7_117_002;
 
+/** A change of partitions waits no longer than this for whoever reads them, since everybody else waits behind it. */
+const LOCK_WAIT = '1s';
+
 export interface PartitionBounds {
   /** Partitions reach from the week of this time … (milliseconds since the epoch) */
   readonly fromMs: number;
   /** … to the week of this one. */
   readonly untilMs: number;
+  /** Those after the week of this time may be left to the next time; all must be there when left out. */
+  readonly neededUntilMs?: number;
 }
+
+/** Told the names of partitions that were left to the next time, because somebody held a lock on them for long. */
+export type OnPostponed = (names: readonly string[]) => void;
 
 /** The start of the week that holds a time, in milliseconds since the epoch. */
 export function weekStartMs(timeMs: number): number {
   return Math.floor((timeMs - FIRST_MONDAY_MS) / WEEK_MS) * WEEK_MS + FIRST_MONDAY_MS;
 }
 
-/** Makes the missing partitions. Any number of nodes may do it at once; accepts and deliveries go on meanwhile. */
-export async function ensurePartitions(database: Database, bounds: PartitionBounds): Promise<string[]> {
-  const made: string[] = [];
-  await database.transaction(async (connection) => {
+/**
+ * Makes the missing partitions. Any number of nodes may do it at once; accepts and deliveries go on meanwhile. Throws TABLE_UNAVAILABLE
+ * when one that is needed cannot be made now. Gives the names of those it made.
+ */
+export async function ensurePartitions(
+  database: Database,
+  bounds: PartitionBounds,
+  onPostponed: OnPostponed = () => undefined,
+): Promise<string[]> {
+  const missing: MissingPartition[] = [];
+  const done = await unlessLocked(database, async (connection) => {
     await connection.text('select pg_advisory_xact_lock($1)', [PARTITION_LOCK]);
-    const existing = new Set(await partitionNames(connection));
-    for (let weekMs = weekStartMs(bounds.fromMs); weekMs <= bounds.untilMs; weekMs += WEEK_MS) {
-      for (const table of PARTITIONED) {
-        const name = partitionName(table, weekMs);
-        if (existing.has(name)) continue;
-        await makePartition(connection, table, name, weekMs);
-        made.push(name);
-      }
-    }
+    missing.splice(0, Infinity, ...(await missingPartitions(connection, bounds)));
+    if (missing.length > 0) await limitLockWait(connection);
+    for (const { table, name, weekMs } of missing) await makePartition(connection, table, name, weekMs);
   });
-  return made;
+  const names = missing.map(({ name }) => name);
+  if (done) return names;
+  const needed = missing.filter(({ weekMs }) => weekMs <= (bounds.neededUntilMs ?? bounds.untilMs));
+  if (needed.length === 0) {
+    onPostponed(names);
+    return [];
+  }
+  throw new CarillonError(
+    'TABLE_UNAVAILABLE',
+    `the table cannot make the partition ${needed[0]?.name ?? ''}: somebody holds a lock on its parent for more than ${LOCK_WAIT}`,
+  );
 }
 
 /** Drops the partitions of weeks that ended before `beforeMs`, unless unfinished work lies in them. Gives their names. */
-export async function dropOldPartitions(database: Database, beforeMs: number): Promise<string[]> {
+export async function dropOldPartitions(
+  database: Database,
+  beforeMs: number,
+  onPostponed: OnPostponed = () => undefined,
+): Promise<string[]> {
   const dropped: string[] = [];
   const names = await partitionNames(database);
   for (const name of names.filter((candidate) => candidate.startsWith('messages_'))) {
@@ -51,13 +75,31 @@ export async function dropOldPartitions(database: Database, beforeMs: number): P
     if (weekMs === null || weekMs + WEEK_MS > beforeMs) continue;
     const pending = await database.text(`select 1 from ${name} where state = 'pending' limit 1`);
     if (pending.length > 0) continue;
-    for (const table of PARTITIONED) {
-      const partition = partitionName(table, weekMs);
-      await database.text(`drop table if exists ${partition}`);
-      dropped.push(partition);
-    }
+    // Both or none: the week is known by its messages.
+    const week = PARTITIONED.map((table) => partitionName(table, weekMs));
+    const done = await unlessLocked(database, async (connection) => {
+      await limitLockWait(connection);
+      await connection.text(`drop table if exists ${week.join(', ')}`);
+    });
+    if (done) dropped.push(...week);
+    else onPostponed(week);
   }
   return dropped;
+}
+
+/** Runs a change in one transaction. False when it was rolled back because it would have waited too long for a lock. */
+async function unlessLocked(database: Database, change: (connection: Queryable) => Promise<void>): Promise<boolean> {
+  try {
+    await database.transaction(change);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === LOCK_NOT_AVAILABLE) return false;
+    throw error;
+  }
+}
+
+async function limitLockWait(connection: Queryable): Promise<void> {
+  await connection.text(`set local lock_timeout = '${LOCK_WAIT}'`);
 }
 
 /**
@@ -80,8 +122,36 @@ export async function withPartitions<Result>(
   return write();
 }
 
+/** SQLSTATEs. */
+const CHECK_VIOLATION = '23514';
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/** A check that no constraint is named for: the row fits no partition. The text of the error may be in any language. */
 function isMissingPartition(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === '23514' && error.message.includes('no partition');
+  if (codeOf(error) !== CHECK_VIOLATION) return false;
+  return !(error instanceof Error && 'constraint' in error && error.constraint !== undefined);
+}
+
+function codeOf(error: unknown): string | null {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
+}
+
+interface MissingPartition {
+  readonly table: string;
+  readonly name: string;
+  readonly weekMs: number;
+}
+
+async function missingPartitions(connection: Queryable, bounds: PartitionBounds): Promise<MissingPartition[]> {
+  const existing = new Set(await partitionNames(connection));
+  const missing: MissingPartition[] = [];
+  for (let weekMs = weekStartMs(bounds.fromMs); weekMs <= bounds.untilMs; weekMs += WEEK_MS) {
+    for (const table of PARTITIONED) {
+      const name = partitionName(table, weekMs);
+      if (!existing.has(name)) missing.push({ table, name, weekMs });
+    }
+  }
+  return missing;
 }
 
 async function partitionNames(connection: Queryable): Promise<string[]> {

@@ -1,0 +1,3 @@
+-- Forgets changes of schedules: $1 those before, $2 most rows. Gives those it forgot.
+delete from schedule_changes where ctid = any (array(select ctid from schedule_changes where at < $1 limit $2))
+returning at
