@@ -185,7 +185,7 @@ async function runBullmq(task: Task): Promise<Heat> {
     await add(messages, dueAtMs);
     const added = meter.used();
     // The producer is this process.
-    const acceptCpu = perThousand({ ...added, node: added.own }, messages);
+    const acceptCpu = perThousand({ node: added.own, redis: added.redis, postgres: 0 }, messages);
     const completed = await bullmq.expectCompleted(messages);
     await sleepUntil(dueAtMs);
     meter.restart();
@@ -205,11 +205,17 @@ function dueTogether(count: number, dueAtMs: number): { index: number; dueAtMs: 
 function finish(contender: Contender, task: Task, meter: Meter, durationMs: number, acceptCpu: Cpu | null): Heat {
   const { messages, concurrency } = task;
   const used = meter.used();
+  // Who does not use a store does not pay for what goes on there: PostgreSQL still tidies up after Carillon's turn.
+  const counted = {
+    node: used.node,
+    redis: contender === 'floor' ? 0 : used.redis,
+    postgres: contender === 'carillon' ? used.postgres : 0,
+  };
   return {
     contender,
     concurrency,
     perSecond: Math.round(messages / (durationMs / 1_000)),
-    cpu: perThousand(used, messages),
+    cpu: perThousand(counted, messages),
     receiverCpu: rounded((used.receiver / messages) * 1_000, 4),
     acceptCpu,
     otherCores: used.otherCores,
