@@ -24,6 +24,7 @@ import type { Recorder } from '../table/recorder.js';
 import type { Attempts, Following } from './attempts.js';
 import type { Deferrals } from './deferral.js';
 import type { Firing } from './firing.js';
+import { Signal } from './signal.js';
 import type { Slots } from './slots.js';
 
 export interface ShardActorSettings {
@@ -369,22 +370,6 @@ export class ShardActor {
     await this.#parts.queue.settle(this.shard, settlements);
     const soonest = Math.min(...settlements.map(({ backAtMs }) => backAtMs ?? Infinity));
     this.wake(soonest);
-  }
-}
-
-/** Given once, and from then on for ever. */
-class Signal {
-  readonly given: Promise<void>;
-  readonly #resolve: () => void;
-
-  constructor() {
-    let resolve = (): void => undefined;
-    this.given = new Promise((given) => (resolve = given));
-    this.#resolve = resolve;
-  }
-
-  give(): void {
-    this.#resolve();
   }
 }
 

@@ -1,3 +1,5 @@
+// The official client on dead letters: list, page, filter, delete, retry.
+
 import { Client } from '@upstash/qstash';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startTestNode, type TestNode } from '../support/node.js';

@@ -1,3 +1,5 @@
+// The official client on events: what it is told of deliveries, retries, ends and cancels.
+
 import { Client } from '@upstash/qstash';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startTestNode, type TestNode } from '../support/node.js';

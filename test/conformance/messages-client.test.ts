@@ -1,3 +1,5 @@
+// The official client on messages: get and cancel, one or many.
+
 /* eslint-disable @typescript-eslint/no-deprecated -- what older code calls must work as well */
 import { Client } from '@upstash/qstash';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

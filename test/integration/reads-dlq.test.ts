@@ -1,3 +1,5 @@
+// The dead letters as the API shows, pages, filters, deletes and retries them.
+
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { HOUR, MINUTE, Records, type RowSpec } from '../support/records.js';
 

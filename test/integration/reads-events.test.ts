@@ -1,3 +1,5 @@
+// The events as the API tells them: the life of messages, filtered and in pages.
+
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { DAY, HOUR, MINUTE, Records, SECOND, type Shown } from '../support/records.js';
 

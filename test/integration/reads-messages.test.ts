@@ -1,3 +1,5 @@
+// A message as the API shows it, and cancels that go by ids and filters.
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { messageId } from '../../src/domain/ids.js';
 import { DAY, HOUR, MINUTE, Records, SECOND } from '../support/records.js';

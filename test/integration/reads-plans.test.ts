@@ -1,3 +1,5 @@
+// How the table is read: which weeks and indexes the statements behind the record touch.
+
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { messageIdFloor } from '../../src/domain/ids.js';
 import { timestamp } from '../../src/table/message-columns.js';

@@ -1,3 +1,5 @@
+// The record as the API shows it: what ran, when, and what came of it.
+
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { messageId } from '../../src/domain/ids.js';

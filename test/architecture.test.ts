@@ -1,0 +1,352 @@
+// Reads the tree: who may know whom, who may look at the clock, and what else holds the house together. Fails naming file and fault.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const ROOT = path.resolve(import.meta.dirname, '..');
+/** For application code and for tests; a longer file is two. */
+const MAX_LINES = 400;
+const MAX_TEST_LINES = 500;
+
+interface Source {
+  /** From the root, with slashes. */
+  readonly file: string;
+  readonly text: string;
+}
+
+function filesBelow(folder: string, endings: RegExp): Source[] {
+  const absolute = path.join(ROOT, folder);
+  if (!existsSync(absolute)) return [];
+  return readdirSync(absolute, { recursive: true, withFileTypes: true })
+    .filter((found) => found.isFile() && endings.test(found.name))
+    .map((found) => path.relative(ROOT, path.join(found.parentPath, found.name)).split(path.sep).join('/'))
+    .filter((file) => !file.includes('node_modules/'))
+    .sort()
+    .map((file) => ({ file, text: readFileSync(path.join(ROOT, file), 'utf8') }));
+}
+
+const sources = filesBelow('src', /\.ts$/);
+const tests = filesBelow('test', /\.ts$/);
+const tools = [
+  ...filesBelow('cluster', /\.ts$/),
+  ...filesBelow('scripts', /\.(ts|mjs)$/),
+  ...filesBelow('bench', /\.ts$/),
+];
+const scripts = filesBelow('src', /\.lua$/);
+const statements = filesBelow('src', /\.sql$/);
+
+/** What a file imports: for ours the file from the root, for others the package (or `node:` module). */
+function importsOf({ file, text }: Source): string[] {
+  const found = [...text.matchAll(/^(?:import|export)\s(?:[^'"]*?\sfrom\s)?['"]([^'"]+)['"]/gm)];
+  const dynamic = [...text.matchAll(/\bimport\(\s*['"]([^'"]+)['"]\s*\)/g)];
+  return [...found, ...dynamic].map(([, name = '']) => {
+    if (name.startsWith('.')) return path.posix.join(path.posix.dirname(file), name).replace(/\.js$/, '.ts');
+    return name.startsWith('node:')
+      ? name
+      : name
+          .split('/')
+          .slice(0, name.startsWith('@') ? 2 : 1)
+          .join('/');
+  });
+}
+
+/** The room of a file of ours: its folder below src, or the file itself for compose, config and main. */
+function roomOf(file: string): string | null {
+  const match = /^src\/(?:([a-z]+)\/|([a-z]+)\.ts$)/.exec(file);
+  return match?.[1] ?? match?.[2] ?? null;
+}
+
+/** Who may know whom, besides itself. `domain` is at the bottom, `main` on top; `config` is values that anybody above the stores reads. */
+const MAY_KNOW: Readonly<Record<string, readonly string[]>> = {
+  domain: [],
+  config: ['domain'],
+  telemetry: ['domain', 'config'],
+  table: ['domain'],
+  queue: ['domain'],
+  delivery: ['domain'],
+  intake: ['domain', 'table', 'queue'],
+  actor: ['domain', 'table', 'queue', 'delivery'],
+  membership: ['domain', 'table', 'queue', 'delivery', 'actor'],
+  // The API judges destinations at publish by the rules of delivery, and gives work to the intake.
+  api: ['domain', 'config', 'table', 'intake', 'delivery'],
+  admin: ['domain', 'config', 'table', 'intake', 'telemetry'],
+  compose: [
+    'domain',
+    'config',
+    'telemetry',
+    'table',
+    'queue',
+    'delivery',
+    'intake',
+    'actor',
+    'membership',
+    'api',
+    'admin',
+  ],
+  main: ['compose', 'config', 'telemetry', 'domain'],
+};
+
+/** Packages that only some rooms may use. */
+const PACKAGE_ROOMS: Readonly<Record<string, readonly string[]>> = {
+  ioredis: ['queue', 'compose', 'membership'],
+  redlock: ['membership'],
+  pg: ['table'],
+  undici: ['delivery'],
+  'ipaddr.js': ['delivery'],
+  fastify: ['api'],
+  '@fastify/swagger': ['api'],
+  '@sinclair/typebox': ['api'],
+};
+
+const report = (faults: readonly string[]): void => expect(faults, faults.join('\n')).toEqual([]);
+
+describe('imports', () => {
+  it('run one way, from main down to the domain', () => {
+    report(
+      sources.flatMap((source) => {
+        const room = roomOf(source.file) ?? '';
+        const allowed = MAY_KNOW[room];
+        if (allowed === undefined)
+          return [`${source.file} lies in no known room: give "${room}" its place in MAY_KNOW`];
+        return importsOf(source)
+          .filter((name) => name.startsWith('src/') || name.includes('../'))
+          .map((name) => [name, roomOf(name)] as const)
+          .filter(([, known]) => known !== room && (known === null || !allowed.includes(known)))
+          .map(([name]) => `${source.file} imports ${name}`);
+      }),
+    );
+  });
+
+  it('of ours exist', () => {
+    const known = new Set([...sources, ...tests, ...tools].map(({ file }) => file));
+    report(
+      sources.flatMap((source) =>
+        importsOf(source)
+          .filter((name) => name.startsWith('src/') && !known.has(name))
+          .map((name) => `${source.file} imports ${name}, which is not there`),
+      ),
+    );
+  });
+
+  it('of the domain are its own, hashing, and the cron parser in domain/cron', () => {
+    report(
+      sources
+        .filter(({ file }) => file.startsWith('src/domain/'))
+        .flatMap((source) =>
+          importsOf(source)
+            .filter((name) => !name.startsWith('src/domain/') && name !== 'node:crypto')
+            .filter((name) => !(name === 'cron-parser' && source.file.startsWith('src/domain/cron/')))
+            .map((name) => `${source.file} imports ${name}`),
+        ),
+    );
+  });
+
+  it('of packages stay in their rooms', () => {
+    report(
+      sources.flatMap((source) =>
+        importsOf(source)
+          .filter((name) => PACKAGE_ROOMS[name]?.includes(roomOf(source.file) ?? '') === false)
+          .map((name) => `${source.file} imports ${name}`),
+      ),
+    );
+  });
+
+  it('go in no circle', () => {
+    const graph = new Map(
+      sources.map((source) => [
+        source.file,
+        // Types alone make no circle when the program runs.
+        importsOf({ ...source, text: source.text.replace(/^(?:import|export) type [^;]*;/gm, '') }),
+      ]),
+    );
+    const done = new Set<string>();
+    const faults: string[] = [];
+    const visit = (file: string, trail: readonly string[]): void => {
+      if (trail.includes(file)) {
+        faults.push([...trail.slice(trail.indexOf(file)), file].join(' → '));
+        return;
+      }
+      if (done.has(file)) return;
+      for (const next of graph.get(file) ?? []) if (graph.has(next)) visit(next, [...trail, file]);
+      done.add(file);
+    };
+    for (const file of graph.keys()) visit(file, []);
+    report(faults);
+  });
+});
+
+/** The code without comments: what they speak of is not done. */
+function codeOf(text: string): string {
+  return text
+    .replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ' '))
+    .replace(/^\s*\/\/.*$/gm, '')
+    .replace(/(^|[^:'"`])\/\/ .*$/gm, '$1');
+}
+
+function uses(among: readonly Source[], pattern: RegExp): string[] {
+  return among.flatMap(({ file, text }) =>
+    codeOf(text)
+      .split('\n')
+      .flatMap((line, index) => {
+        const match = pattern.exec(line);
+        return match === null ? [] : [`${file}:${index + 1} uses ${match[0]}`];
+      }),
+  );
+}
+
+const inDomain = sources.filter(({ file }) => file.startsWith('src/domain/'));
+
+describe('the clock and chance', () => {
+  it('are arguments in the domain', () => {
+    report(
+      uses(inDomain, /\bDate\.now\b|\bnew Date\(\s*\)|\bperformance\b|\bMath\.random\b|\brandom(?:Bytes|UUID|Int)\b/),
+    );
+    report(uses(inDomain, /\bset(?:Timeout|Interval|Immediate)\b|\bawait\b|\basync\b|\bPromise\b|\bprocess\./));
+  });
+
+  it('by the wall are looked at in the one clock only', () => {
+    const wall = /\bDate\.now\b|\bnew Date\(\s*\)/;
+    report(
+      uses(
+        sources.filter(({ file }) => file !== 'src/queue/redis-clock.ts'),
+        wall,
+      ),
+    );
+  });
+
+  it('of chance are taken in compose only, save for the id of a signature', () => {
+    const chance = /\bMath\.random\b|\brandom(?:Bytes|UUID|Int)\b/;
+    const mayTake = ['src/compose.ts', 'src/delivery/signing.ts'];
+    report(
+      uses(
+        sources.filter(({ file }) => !mayTake.includes(file)),
+        chance,
+      ),
+    );
+  });
+});
+
+describe('the process', () => {
+  it('is asked for its environment and ended in main only', () => {
+    report(
+      uses(
+        sources.filter(({ file }) => file !== 'src/main.ts'),
+        /\bprocess\.(?:env|exit|exitCode|argv|on)\b/,
+      ),
+    );
+  });
+
+  it('does no work when a file of ours is imported', () => {
+    const start = /^(?:await |new |void |(?:[a-z]\w*\.)?(?:listen|connect|start)\()/;
+    report(
+      uses(
+        sources.filter(({ file }) => file !== 'src/main.ts'),
+        start,
+      ),
+    );
+  });
+});
+
+describe('Lua and SQL', () => {
+  const folder = (file: string): string => file.slice(0, file.lastIndexOf('/') + 1);
+  const nameOf = (file: string): string => file.slice(folder(file).length).replace(/\.\w+$/, '');
+  const code = sources.map(({ text }) => text).join('\n');
+
+  it('open with a comment that says what they are for', () => {
+    report(
+      [...scripts, ...statements]
+        .filter(({ text }) => !/^(?:#!lua[^\n]*\n)?-- \S/.test(text))
+        .map(({ file }) => `${file} has no head comment`),
+    );
+  });
+
+  it('are each used by somebody', () => {
+    const included = new Set(
+      scripts.flatMap(({ text }) => [...text.matchAll(/^--!include ([a-z]+)$/gm)].map(([, name]) => name)),
+    );
+    const isUsed = ({ file }: Source): boolean => {
+      if (file.includes('/lua/include/')) return included.has(nameOf(file));
+      if (file.endsWith('.lua')) return code.includes(`new Script('${nameOf(file)}'`);
+      // All of them are applied, in order.
+      if (file.includes('/migrations/')) return /\/\d{4}_[a-z0-9_]+\.sql$/.test(file);
+      return code.includes(`'${nameOf(file)}'`);
+    };
+    report([...scripts, ...statements].filter((one) => !isUsed(one)).map(({ file }) => `${file} is used by nobody`));
+  });
+
+  it('that are named exist', () => {
+    const known = new Set(statements.map(({ file }) => nameOf(file)));
+    const named = sources
+      .filter(({ file }) => /^src\/(?:table|intake)\//.test(file))
+      .flatMap(({ file, text }) =>
+        [...text.matchAll(/\.run(?:<[^()]*>)?\(\s*'([a-z-]+)'/g)].map(([, name = '']) => [file, name]),
+      );
+    report(
+      named
+        .filter(([, name = '']) => !known.has(name))
+        .map(([file, name]) => `${file} runs ${name}.sql, which is not there`),
+    );
+  });
+
+  it('of scripts get every key from outside, and say what they take and give', () => {
+    const ours = scripts.filter(({ file }) => !file.includes('/include/'));
+    report(
+      ours
+        .filter(({ text }) => !/^-- KEYS: /m.test(text) || !/^-- ARGV: /m.test(text) || !/^-- Returns /m.test(text))
+        .map(({ file }) => `${file} does not say KEYS, ARGV and what it returns`),
+    );
+    const builtKey = /redis\.call\('[A-Z]+', (?!KEYS\[\d\]|keys\.\w+|state_key)[^)]/;
+    report(
+      uses(
+        scripts.map((script) => ({ ...script, text: script.text.replace(/redis\.call\('TIME'\)/g, '') })),
+        builtKey,
+      ),
+    );
+  });
+
+  it('do not lie in strings of TypeScript', () => {
+    report(uses(sources, /redis\.call\(|\.eval\(\s*['"`]/));
+  });
+});
+
+describe('files', () => {
+  const drawer = /(?:^|\/)(?:utils?|types?|common|helpers?|misc|shared|lib)(?:\.\w+|\/)/;
+
+  it('are no drawers for whatever comes along', () => {
+    report(
+      [...sources, ...tests, ...tools].filter(({ file }) => drawer.test(file)).map(({ file }) => `${file} is a drawer`),
+    );
+  });
+
+  it('say at their top what they are for', () => {
+    report(
+      [...sources, ...tests, ...tools]
+        .filter(({ text }) => !/^(?:#!.*\n)?(?:\/\/ \S|\/\*\*(?: |\n \* )\S)/.test(text))
+        .map(({ file }) => `${file} does not open with a sentence on what it is for`),
+    );
+  });
+
+  it('are not too long', () => {
+    const isTooLong = (most: number) => (source: Source) => source.text.split('\n').length - 1 > most;
+    const tooLong = [...sources, ...tools, ...scripts, ...statements].filter(isTooLong(MAX_LINES));
+    report([...tooLong, ...tests.filter(isTooLong(MAX_TEST_LINES))].map(({ file }) => `${file} is too long`));
+  });
+
+  it('have no any in them', () => {
+    report(uses(sources, /(?:[:<,|(]\s*any\b\s*[;,)>=|[\]]|\bas any\b)/));
+  });
+});
+
+describe('tests', () => {
+  it('wait for signals and never for time', () => {
+    const quick = tests.filter(({ file }) => /^test\/(?:unit|integration|conformance)\//.test(file));
+    // A timer that only resolves a promise is a sleep, whatever it is called.
+    const sleep = /setTimeout\(\s*(?:resolve|r|done|ok|next)\s*,|\bsleep\(|timers\/promises/;
+    report(uses(quick, sleep));
+  });
+
+  it('are run, none alone and none left out', () => {
+    report(uses(tests, /\b(?:it|test|describe)(?:\.\w+)*\.(?:only|skip|todo)\b/));
+  });
+});
