@@ -20,7 +20,6 @@ export function announce(about: Announcement): string {
 Carillon is ready.
 
   API            ${about.url}
-  Console        ${about.consoleUrl}
   Token          ${about.token}
   Admin token    ${about.adminToken}
   Signing keys   current  ${about.currentSigningKey}

@@ -14,7 +14,7 @@ import { encodePayload } from '../queue/payload.js';
 import type { Acceptance, Submission } from '../table/accepts.js';
 import type { Database } from '../table/database.js';
 import { messageColumns, pending, timestamp } from '../table/message-columns.js';
-import { expireKeys, releaseNext } from '../table/outcomes.js';
+import { expireKeys, releaseHeld } from '../table/outcomes.js';
 import type { Recorder } from '../table/recorder.js';
 import { changeScheduleState, deleteSchedule, saveSchedule } from '../table/schedules.js';
 import { getSchedule } from '../table/schedules-read.js';
@@ -185,11 +185,10 @@ export class NodeIntake implements Intake {
 
   /** Lets the occurrences go that waited for what was canceled. */
   async #releaseAfter(tenantId: number, rows: readonly CanceledRow[]): Promise<void> {
-    const schedules = new Set(rows.filter((row) => row.overlap === 'queue').map((row) => row.schedule_id ?? ''));
-    for (const id of schedules) {
-      for (const released of await releaseNext(this.#database, tenantId, id)) {
-        this.#offers.offer(released.shard, { id: released.id, dueAtMs: released.dueAtMs, payload: '' });
-      }
+    const ids = new Set(rows.flatMap((row) => (row.overlap === null ? [] : [row.schedule_id ?? ''])));
+    const schedules = [...ids].map((scheduleId) => ({ tenantId, scheduleId }));
+    for (const { id, shard, dueAtMs } of await releaseHeld(this.#database, schedules)) {
+      this.#offers.offer(shard, { id, dueAtMs, payload: '' });
     }
   }
 

@@ -6,7 +6,7 @@ import type { Schedule } from '../domain/schedule.js';
 import { claimKeys, type Submission } from './accepts.js';
 import type { Database, Queryable } from './database.js';
 import { messageColumns, type NewMessage, timestamp } from './message-columns.js';
-import { type Released, releaseNext } from './outcomes.js';
+import { type Released, releaseHeld } from './outcomes.js';
 
 /** What is to be recorded for one schedule that was claimed. */
 export interface Fire {
@@ -32,21 +32,26 @@ export interface Fired {
 
 export async function recordFires(database: Database, nowMs: number, fires: readonly Fire[]): Promise<Fired[]> {
   const recorded = await database.transaction((connection) => recordAll(connection, nowMs, fires));
-  return Promise.all(
-    recorded.map(async (fired) => {
-      const { result, messages, fresh } = fired;
-      return { result, messages, fresh, released: await releaseAfter(database, fired) };
-    }),
-  );
+  const released = await releaseAfter(database, recorded);
+  return recorded.map(({ fire, result, messages, fresh }) => {
+    const { tenantId, id } = fire.schedule;
+    const own = released.filter((one) => one.tenantId === tenantId && one.scheduleId === id);
+    return { result, messages, fresh, released: own };
+  });
 }
 
 /**
  * What an occurrence was to wait for may have ended between the look at it and the commit; then nobody else lets it go. Either the
  * outcome, which looks after its own commit, sees what is held here, or this look sees the outcome.
  */
-async function releaseAfter(database: Database, { result, fire }: RecordedFire): Promise<Released[]> {
-  if (result !== 'advanced' || !fire.occurrences.some((occurrence) => occurrence.held)) return [];
-  return releaseNext(database, fire.schedule.tenantId, fire.schedule.id);
+function releaseAfter(database: Database, recorded: readonly RecordedFire[]): ReturnType<typeof releaseHeld> {
+  const waiting = recorded.filter(
+    ({ result, fire }) => result === 'advanced' && fire.occurrences.some((occurrence) => occurrence.held),
+  );
+  return releaseHeld(
+    database,
+    waiting.map(({ fire }) => ({ tenantId: fire.schedule.tenantId, scheduleId: fire.schedule.id })),
+  );
 }
 
 type RecordedFire = Omit<Fired, 'released'> & { readonly fire: Fire };

@@ -11,8 +11,10 @@ import { byId, type DispatchRow, type StoredMessage } from './message-columns.js
 import { withPartitions } from './partitions.js';
 import { bareOutcome, type Outcome, type OutcomeSettings, recordOutcomes, type Recorded } from './outcomes.js';
 
-/** Most rows of one statement: large enough that a round trip costs little for each, small enough to stay under a few megabytes. */
+/** Most rows of one statement: large enough that a round trip costs little for each. */
 const MAX_ROWS = 500;
+/** Most bytes of bodies in one statement, since they travel as one text. */
+const MAX_GROUP_BYTES = 8 * 1_024 * 1_024;
 /** While one group waits for its commit, another can be sent. */
 const MAX_GROUPS = 2;
 const RETRY_EVERY_MS = 250;
@@ -42,10 +44,10 @@ export class Recorder {
   constructor(database: Database, clock: Clock, settings: RecorderSettings) {
     this.#database = database;
     this.#settings = settings;
-    const limits = { maxItems: MAX_ROWS, maxGroups: MAX_GROUPS };
+    const limits = { maxItems: MAX_ROWS, maxGroups: MAX_GROUPS, maxWeight: MAX_GROUP_BYTES };
     // Nobody waits at the other end for these: fewer and larger groups cost the table less.
-    const oneByOne = { maxItems: MAX_ROWS, maxGroups: 1 };
-    this.#accepts = new GroupCommit(limits, (group) =>
+    const oneByOne = { ...limits, maxGroups: 1 };
+    this.#accepts = new GroupCommit({ ...limits, weigh: ({ message }) => message.body.length }, (group) =>
       this.#watched(() =>
         withPartitions(
           database,
@@ -54,8 +56,10 @@ export class Recorder {
         ),
       ),
     );
-    this.#outcomes = new GroupCommit(oneByOne, (group) => this.#held(() => recordOutcomes(database, settings, group)));
-    this.#fires = new GroupCommit(oneByOne, (group) =>
+    this.#outcomes = new GroupCommit({ ...oneByOne, weigh: weightOfOutcome }, (group) =>
+      this.#held(() => recordOutcomes(database, settings, group)),
+    );
+    this.#fires = new GroupCommit({ ...oneByOne, weigh: weightOfFire }, (group) =>
       this.#watched(() =>
         withPartitions(
           database,
@@ -163,6 +167,14 @@ export class Recorder {
     const rows = byId(await this.#database.run<DispatchRow>('select-dispatch', [ids]));
     return ids.map((id) => rows.get(id) ?? null);
   }
+}
+
+function weightOfOutcome({ body, callbacks }: Outcome): number {
+  return (body?.length ?? 0) + callbacks.reduce((sum, callback) => sum + callback.body.length, 0);
+}
+
+function weightOfFire({ occurrences }: Fire): number {
+  return occurrences.reduce((sum, { message }) => sum + message.body.length, 0);
 }
 
 /** A server that was demoted, or whose disk is full, answers and takes no writes. */

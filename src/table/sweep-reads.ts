@@ -68,7 +68,10 @@ export async function schedulesToPromote(
   }));
 }
 
-/** Messages overdue since `overdueAtMs`, after an id, in due order; those sent by clients only when created before `createdBeforeMs`. */
+/**
+ * Messages overdue since `overdueAtMs`, after an id, in due order, that were created before `createdBeforeMs`; occurrences also when they are
+ * younger, where `youngOccurrences` says so.
+ */
 export async function overdueMessages(
   table: Queryable,
   range: {
@@ -77,6 +80,7 @@ export async function overdueMessages(
     untilId: MessageId;
     overdueAtMs: number;
     createdBeforeMs: number;
+    youngOccurrences: boolean;
     limit: number;
   },
 ): Promise<OverdueMessage[]> {
@@ -93,6 +97,7 @@ export async function overdueMessages(
     timestamp(range.overdueAtMs),
     timestamp(range.createdBeforeMs),
     range.limit,
+    range.youngOccurrences,
   ]);
   return rows.map((row) => ({
     id: fromUuid(row.id),

@@ -30,7 +30,7 @@ export async function rescue(
   position: MessageId = RESCUE_START,
 ): Promise<Rescued> {
   const overdueAtMs = Math.floor(parts.clock.nowMs()) - overdueMs;
-  const messages = await rescueMessages(parts, swept, overdueAtMs, position);
+  const messages = await rescueMessages(parts, swept, { overdueAtMs, position, isTakeover: overdueMs === 0 });
   if (messages.fenced) return messages;
   const schedules = await recur(parts, swept, 0, overdueAtMs + 1);
   if (schedules.fenced) return { ...FENCED, position };
@@ -41,8 +41,7 @@ export async function rescue(
 async function rescueMessages(
   parts: SweepParts,
   swept: SweptShard,
-  overdueAtMs: number,
-  position: MessageId,
+  { overdueAtMs, position, isTakeover }: { overdueAtMs: number; position: MessageId; isTakeover: boolean },
 ): Promise<Rescued> {
   const { database, clock, settings } = parts;
   let afterId = position;
@@ -56,6 +55,8 @@ async function rescueMessages(
       untilId: wrapped && position !== RESCUE_START ? position : messageIdFloor(overdueAtMs + 1),
       overdueAtMs,
       createdBeforeMs: clock.nowMs() - settings.createdBeforeMs,
+      // Whoever recorded them without queueing them is fenced by now, and cannot bring a payload any more.
+      youngOccurrences: isTakeover,
       limit: settings.batch,
     });
     const free = rows.filter((row) => !row.held).map(({ id, dueAtMs }) => ({ id, dueAtMs, payload: '' }));
