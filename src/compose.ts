@@ -17,6 +17,7 @@ import { createHttpClient, type HttpClient } from './delivery/http-client.js';
 import { HostLimiter } from './delivery/host-limiter.js';
 import type { Chance } from './domain/clock.js';
 import { CarillonError } from './domain/errors.js';
+import type { TierBounds } from './domain/tier.js';
 import { NodeIntake } from './intake/node-intake.js';
 import { ShardHolder } from './membership/shard-holder.js';
 import { Offers } from './queue/offers.js';
@@ -131,7 +132,7 @@ async function startWith({ config, log, identity, database, redis }: Stores): Pr
     chance,
     settings: {
       shards: config.CARILLON_SHARDS,
-      immediateMs: config.CARILLON_IMMEDIATE_MS,
+      tiers: tierBounds(config),
       offerWithinMs: 2 * (config.CARILLON_HORIZON_MS + config.CARILLON_PROMOTE_EVERY_MS),
       inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
       idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
@@ -202,6 +203,10 @@ function requireStores(config: Config): void {
 
 function delayMax(config: Config): { delayMaxMs: number } {
   return { delayMaxMs: config.CARILLON_DELAY_MAX_MS };
+}
+
+function tierBounds(config: Config): TierBounds {
+  return { immediateMs: config.CARILLON_IMMEDIATE_MS, horizonMs: config.CARILLON_HORIZON_MS };
 }
 
 function connectRedis(config: Config, log: Logger): Redis {
@@ -330,7 +335,7 @@ function actorParts(given: {
       misfireGraceMs: config.CARILLON_MISFIRE_GRACE_MS,
       maxOccurrences: config.CARILLON_FIRE_BATCH,
       maxWaiting: config.CARILLON_OVERLAP_QUEUE_MAX,
-      immediateMs: config.CARILLON_IMMEDIATE_MS,
+      tiers: tierBounds(config),
       inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
     },
   });

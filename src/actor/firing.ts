@@ -8,6 +8,7 @@ import type { Clock } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import type { Message } from '../domain/message.js';
 import { type OccurrenceSettings, planOccurrences } from '../domain/occurrence.js';
+import { tierOf, type TierBounds } from '../domain/tier.js';
 import type { ScheduleKeyOfEntry } from '../queue/keys.js';
 import type { Offers } from '../queue/offers.js';
 import { encodePayload } from '../queue/payload.js';
@@ -16,7 +17,7 @@ import { GroupCommit } from '../table/group-commit.js';
 import type { ClaimedSchedule, Recorder } from '../table/recorder.js';
 
 export interface FiringSettings extends OccurrenceSettings {
-  readonly immediateMs: number;
+  readonly tiers: TierBounds;
   readonly inlineMaxBytes: number;
 }
 
@@ -118,7 +119,7 @@ export class Firing {
   }
 
   #entryOf(message: Message, nowMs: number, isFresh: boolean): QueueEntry {
-    const isImmediate = message.dueAtMs - nowMs <= this.#settings.immediateMs;
+    const isImmediate = tierOf(message.dueAtMs, nowMs, this.#settings.tiers) === 'immediate';
     const payload = isImmediate && isFresh ? encodePayload(message, this.#settings.inlineMaxBytes) : '';
     return { id: message.id, dueAtMs: message.dueAtMs, payload };
   }

@@ -8,6 +8,7 @@ import { manualMessage } from '../domain/occurrence.js';
 import type { Schedule, ScheduleDefinition } from '../domain/schedule.js';
 import { stateAfterResume, stateAfterSave } from '../domain/schedule-change.js';
 import { shardOfSchedule } from '../domain/shard.js';
+import { tierOf, type TierBounds } from '../domain/tier.js';
 import { scheduleEntry } from '../queue/keys.js';
 import type { Offers } from '../queue/offers.js';
 import { encodePayload } from '../queue/payload.js';
@@ -22,7 +23,7 @@ import type { DeadLetterRetry, Intake } from './intake.js';
 
 export interface IntakeSettings {
   readonly shards: number;
-  readonly immediateMs: number;
+  readonly tiers: TierBounds;
   /** Offers due later than this are not made: the sweep will find them. At least as far as any announced horizon. */
   readonly offerWithinMs: number;
   readonly inlineMaxBytes: number;
@@ -166,9 +167,9 @@ export class NodeIntake implements Intake {
   }
 
   #offer(message: Message): void {
-    const waitMs = message.dueAtMs - this.#clock.nowMs();
-    if (waitMs > this.#settings.offerWithinMs) return;
-    const isImmediate = waitMs <= this.#settings.immediateMs;
+    const nowMs = this.#clock.nowMs();
+    if (message.dueAtMs - nowMs > this.#settings.offerWithinMs) return;
+    const isImmediate = tierOf(message.dueAtMs, nowMs, this.#settings.tiers) === 'immediate';
     const payload = isImmediate ? encodePayload(message, this.#settings.inlineMaxBytes) : '';
     this.#offers.offer(message.shard, { id: message.id, dueAtMs: message.dueAtMs, payload });
   }

@@ -193,11 +193,6 @@ export async function releaseHeld(
   }));
 }
 
-/** `releaseHeld` for one schedule. */
-export async function releaseNext(connection: Queryable, tenantId: number, scheduleId: string): Promise<Released[]> {
-  return releaseHeld(connection, [{ tenantId, scheduleId }]);
-}
-
 interface OfSchedule {
   readonly tenantId: number;
   readonly scheduleId: string;
