@@ -10,13 +10,13 @@
  */
 import { parseArgs } from 'node:util';
 import { startBullmq } from './bullmq-side.js';
-import { startCarillon, type CarillonNode } from './carillon-node.js';
+import { startCarillon } from './carillon-node.js';
 import { Child } from './child.js';
 import { expectMessages, now, onCourse, sleep, sleepUntil, warmUp, type Course } from './course.js';
 import { describeHeat, mediansOf, printMedians, type Contender, type Heat } from './delivery-report.js';
 import { rounded, writeRecord } from './figures.js';
 import { loadAverage } from './machine.js';
-import { Meter, perThousand, type Cpu } from './meter.js';
+import { Meter, perThousand, type Cpu, type Used } from './meter.js';
 import { COUNTING_STATEMENTS, printCounters, profilingArguments, resetCounters } from './profile.js';
 import { bodyOf } from './signed-post.js';
 import type { BenchStores } from './stores.js';
@@ -32,7 +32,6 @@ const FLOOR_WARM_UP = 2_000;
 /** Between accepting and the moment that the messages are due. */
 const FIRST_LEAD_MS = 8_000;
 const CALM_MS = 500;
-const LATE_DRAIN_MS = 10_000;
 const SETTLE_MS = 200;
 const POLL_MS = 4;
 const BULLMQ_CHUNK = 1_000;
@@ -114,13 +113,19 @@ async function runCarillon(task: Task): Promise<Heat> {
   try {
     await warmUp(course, (count) => node.publish(course.url, dueTogether(count, Date.now() + 1_000)));
     const meter = new Meter(course, node.pid);
-    const { dueAtMs, acceptCpu } = await acceptAhead(task, meter, node);
-    const arrived = await expectMessages(course, messages);
+    const { dueAtMs, used, done } = await acceptAhead(async (atMs) => {
+      const arrived = await expectMessages(course, messages);
+      await node.publish(course.url, dueTogether(messages, atMs));
+      return async () => {
+        await arrived();
+        await untilRecorded(course.stores, atMs);
+      };
+    }, meter);
+    const acceptCpu = perThousand(used, messages);
     if (options.profile) await resetCounters(course.stores);
     await sleepUntil(dueAtMs);
     meter.restart();
-    await arrived();
-    await untilRecorded(course.stores, dueAtMs);
+    await done();
     const durationMs = now() - dueAtMs;
     await sleep(SETTLE_MS);
     const heat = finish('carillon', task, meter, durationMs, acceptCpu);
@@ -131,21 +136,22 @@ async function runCarillon(task: Task): Promise<Heat> {
   }
 }
 
-/** Publishes messages that are all due at one moment ahead; tries again with a later moment on a machine that is too slow. */
+/**
+ * Takes messages in that are all due at one moment, ahead of it; once more with a later moment on a machine that is too slow.
+ * `take` gives the wait until all are done.
+ */
 async function acceptAhead(
-  { course, messages }: Task,
+  take: (dueAtMs: number) => Promise<() => Promise<unknown>>,
   meter: Meter,
-  node: CarillonNode,
-): Promise<{ dueAtMs: number; acceptCpu: Cpu }> {
+): Promise<{ dueAtMs: number; used: Used; done: () => Promise<unknown> }> {
   for (let leadMs = FIRST_LEAD_MS; ; leadMs *= 2) {
     meter.restart();
     const dueAtMs = Date.now() + leadMs;
-    await node.publish(course.url, dueTogether(messages, dueAtMs));
-    const acceptCpu = perThousand(meter.used(), messages);
-    if (Date.now() < dueAtMs - CALM_MS) return { dueAtMs, acceptCpu };
+    const done = await take(dueAtMs);
+    const used = meter.used();
+    if (Date.now() < dueAtMs - CALM_MS) return { dueAtMs, used, done };
     console.error(`accepting took longer than ${leadMs - CALM_MS} ms; once more with a longer lead`);
-    await sleep(LATE_DRAIN_MS);
-    await untilRecorded(course.stores, dueAtMs);
+    await done();
   }
 }
 
@@ -181,15 +187,16 @@ async function runBullmq(task: Task): Promise<Heat> {
   try {
     await warmUp(course, (count) => add(count, Date.now() + 1_000));
     const meter = new Meter(course, bullmq.pid);
-    const dueAtMs = Date.now() + FIRST_LEAD_MS;
-    await add(messages, dueAtMs);
-    const added = meter.used();
+    const { dueAtMs, used, done } = await acceptAhead(async (atMs) => {
+      const completed = await bullmq.expectCompleted(messages);
+      await add(messages, atMs);
+      return completed;
+    }, meter);
     // The producer is this process.
-    const acceptCpu = perThousand({ node: added.own, redis: added.redis, postgres: 0 }, messages);
-    const completed = await bullmq.expectCompleted(messages);
+    const acceptCpu = perThousand({ node: used.own, redis: used.redis, postgres: 0 }, messages);
     await sleepUntil(dueAtMs);
     meter.restart();
-    await completed();
+    await done();
     const durationMs = now() - dueAtMs;
     await sleep(SETTLE_MS);
     return finish('bullmq', task, meter, durationMs, acceptCpu);
