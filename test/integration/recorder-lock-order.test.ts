@@ -17,8 +17,8 @@ async function accepted(key: string): Promise<string> {
   return message.id;
 }
 
-/** What is locked comes sorted, from a sort or from the partitions' indexes in turn. */
-const IN_ORDER = /LockRows\s+->\s+(?:Sort|Merge Append|Append)/;
+/** What is locked comes sorted, from a sort or from the partitions' indexes (by tenant and id) in turn. */
+const IN_ORDER = /LockRows\s+->\s+(?:Sort|Merge Append|Append|Index Scan using messages_\d+_tenant_id_id_idx)/;
 
 async function plan(name: string, values: unknown[]): Promise<string> {
   const lines = await table.database.text<{ 'QUERY PLAN': string }>(`explain (costs off) ${sql(name)}`, values);
