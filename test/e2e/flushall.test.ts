@@ -3,7 +3,7 @@
 import { Redis } from 'ioredis';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { crashScenario, type CrashScenario, report, sized } from '../support/crash-scenario.js';
+import { crashScenario, type CrashScenario, report, roomFor, sized } from '../support/crash-scenario.js';
 import { ownRedis, type OwnStore } from '../support/stores.js';
 
 const FLUSHES = 3;
@@ -27,8 +27,7 @@ it('loses and doubles nothing when Redis is emptied, and is on time again within
   // The sweeps keep their usual periods: an emptied queue must not wait for them.
   scenario = await crashScenario({
     CARILLON_REDIS_URL: redis.url,
-    CARILLON_CONCURRENCY: 4 * HELD,
-    CARILLON_HOST_CONCURRENCY: 4 * HELD,
+    ...roomFor(2 * HELD),
   });
   const { receiver, node } = scenario;
   await scenario.everySecond(SCHEDULES, 'tick', '/tick?hold=100');

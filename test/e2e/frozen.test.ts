@@ -3,7 +3,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it, vi } from 'vitest';
-import { crashScenario, type CrashScenario, report, sized } from '../support/crash-scenario.js';
+import { crashScenario, type CrashScenario, report, roomFor, sized } from '../support/crash-scenario.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -17,8 +17,7 @@ afterEach(() => scenario.stop());
 
 async function startScenario(): Promise<CrashScenario> {
   return crashScenario({
-    CARILLON_CONCURRENCY: 4 * HELD,
-    CARILLON_HOST_CONCURRENCY: 4 * HELD,
+    ...roomFor(2 * HELD),
     CARILLON_VISIBILITY_MS: VISIBILITY_MS,
     CARILLON_TOUCH_MS: 500,
     CARILLON_MISFIRE_GRACE_MS: GRACE_MS,

@@ -4,7 +4,7 @@
 import { Redis } from 'ioredis';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { crashScenario, type CrashScenario, report, sized } from '../support/crash-scenario.js';
+import { crashScenario, type CrashScenario, report, roomFor, sized } from '../support/crash-scenario.js';
 import { ownRedis, type OwnStore } from '../support/stores.js';
 
 const SCHEDULES = sized(30, 500);
@@ -20,8 +20,7 @@ beforeEach(async () => {
   scenario = await crashScenario({
     CARILLON_REDIS_URL: redis.url,
     CARILLON_REDIS_TIMEOUT_MS: 2_000,
-    CARILLON_CONCURRENCY: 4 * HELD,
-    CARILLON_HOST_CONCURRENCY: 4 * HELD,
+    ...roomFor(2 * HELD),
     CARILLON_VISIBILITY_MS: 3_000,
     CARILLON_TOUCH_MS: 1_000,
   });

@@ -1,7 +1,7 @@
 /** What crash tests have in common: a node process, a receiver process and a table, work put in, and the wait until all is done. */
 import pg from 'pg';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Config } from '../../src/config.js';
+import { type Config, SETTINGS } from '../../src/config.js';
 import { migrate } from '../../src/table/migrate.js';
 import { partitionBounds } from '../../src/table/maintenance.js';
 import { judge, type Case, type EverySecond, type Verdict, WITNESS } from './judge.js';
@@ -18,6 +18,12 @@ export function sized(usual: number, full: number): number {
   const share = process.env.CARILLON_TEST_SHARE;
   if (share !== undefined) return Math.max(1, Math.round(full * Number(share)));
   return process.env.CARILLON_TEST_FULL === '1' ? full : usual;
+}
+
+/** Settings under which so many deliveries, and half as many again, can be in flight to one receiver. */
+export function roomFor(deliveries: number): Pick<Config, 'CARILLON_CONCURRENCY' | 'CARILLON_HOST_CONCURRENCY'> {
+  const room = Math.min(Math.max(200, Math.ceil(1.5 * deliveries)), SETTINGS.CARILLON_CONCURRENCY.max);
+  return { CARILLON_CONCURRENCY: room, CARILLON_HOST_CONCURRENCY: room };
 }
 
 /** Prints figures, so that a run can be compared with the one before. */
@@ -195,7 +201,7 @@ class Scenario implements CrashScenario {
   async stopSeconds(): Promise<void> {
     await this.#until(
       `every schedule to be on time`,
-      60_000,
+      sized(60_000, 400_000),
       `select count(*)::integer as left from schedules
        where state = 'active' and next_fire_at < now() - interval '${ON_TIME_MS} milliseconds'`,
     );
