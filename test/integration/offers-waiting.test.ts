@@ -3,7 +3,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { MessageId } from '../../src/domain/ids.js';
 import { scheduleEntry } from '../../src/queue/keys.js';
 import { Offers } from '../../src/queue/offers.js';
 import { entry, HOUR, openQueue, type OpenQueue } from '../support/queue.js';
