@@ -1,0 +1,93 @@
+// Who should own which shard: a pure function of who is there and who owns what, so that every node comes to the same answer.
+//
+// Owners give and receivers take only what is free, so a node that plans by an outdated view causes delay and nothing else.
+
+/** Owner of each shard, by shard number; null for a shard that nobody owns. */
+export type Owners = readonly (string | null)[];
+
+interface Run {
+  readonly start: number;
+  readonly length: number;
+}
+
+/**
+ * The owner that each shard should have. Balanced (shares differ by at most one), sticky (a joining node gets at most ceil(S/(N+1))
+ * shards, none moves between two that were there before; a leaving node's shards are the only ones that move), and the same for any order of
+ * `members`. With no owner yet, each member gets one contiguous range; later a member's shards are a few runs. Empty when nobody is there.
+ */
+export function planOwners(members: readonly string[], owners: Owners): string[] {
+  const sorted = [...new Set(members)].sort();
+  if (sorted.length === 0) return [];
+  const present = new Set(sorted);
+  const plan = owners.map((owner) => (owner !== null && present.has(owner) ? owner : null));
+  if (plan.every((owner) => owner === null)) return equalRanges(sorted, plan.length);
+  const quotas = quotasOf(sorted, plan);
+  for (const member of sorted) giveUp(plan, member, quotas.get(member) ?? 0);
+  return fill(plan, quotas);
+}
+
+function equalRanges(members: readonly string[], shards: number): string[] {
+  return Array.from({ length: shards }, (_, shard) => members[Math.floor((shard * members.length) / shards)] ?? '');
+}
+
+/** floor(S/N) for each member, one more for those that have most, by name where they have equally many. */
+function quotasOf(members: readonly string[], plan: Owners): Map<string, number> {
+  const counts = countsOf(plan);
+  const least = Math.floor(plan.length / members.length);
+  const extra = plan.length % members.length;
+  const byCount = [...members].sort((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0) || (a < b ? -1 : 1));
+  return new Map(byCount.map((member, rank) => [member, rank < extra ? least + 1 : least]));
+}
+
+/** Frees what a member has beyond its quota: from its smallest run first and from that run's high end, so that runs stay long. */
+function giveUp(plan: (string | null)[], member: string, quota: number): void {
+  const runs = runsOf(plan, member).sort((a, b) => a.length - b.length || b.start - a.start);
+  let surplus = runs.reduce((sum, run) => sum + run.length, 0) - quota;
+  for (const run of runs) {
+    for (let shard = run.start + run.length - 1; shard >= run.start && surplus > 0; shard--) {
+      plan[shard] = null;
+      surplus -= 1;
+    }
+  }
+}
+
+function runsOf(plan: Owners, member: string): Run[] {
+  const runs: Run[] = [];
+  let start = -1;
+  for (let shard = 0; shard <= plan.length; shard++) {
+    const isMine = plan[shard] === member;
+    if (isMine && start < 0) start = shard;
+    if (!isMine && start >= 0) {
+      runs.push({ start, length: shard - start });
+      start = -1;
+    }
+  }
+  return runs;
+}
+
+/** Gives each free shard to its left neighbour's owner, else to its right neighbour's, else to whoever lacks most. */
+function fill(plan: (string | null)[], quotas: ReadonlyMap<string, number>): string[] {
+  const counts = countsOf(plan);
+  const lack = new Map([...quotas].map(([member, quota]) => [member, quota - (counts.get(member) ?? 0)]));
+  const lacks = (member: string | null | undefined): member is string => (lack.get(member ?? '') ?? 0) > 0;
+  return plan.map((owner, shard) => {
+    if (owner !== null) return owner;
+    const left = plan[shard - 1];
+    const right = plan.slice(shard + 1).find((next) => next !== null);
+    const taker = lacks(left) ? left : lacks(right) ? right : neediest(lack);
+    lack.set(taker, (lack.get(taker) ?? 0) - 1);
+    plan[shard] = taker;
+    return taker;
+  });
+}
+
+function neediest(lack: ReadonlyMap<string, number>): string {
+  const [first = ''] = [...lack].sort(([a, lacksA], [b, lacksB]) => lacksB - lacksA || (a < b ? -1 : 1))[0] ?? [];
+  return first;
+}
+
+function countsOf(plan: Owners): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const owner of plan) if (owner !== null) counts.set(owner, (counts.get(owner) ?? 0) + 1);
+  return counts;
+}

@@ -1,0 +1,79 @@
+// The plan under random comings and goings: balanced, sticky, and the same whoever makes it.
+
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { planOwners } from '../../../src/membership/plan.js';
+
+const nobody = (shards: number): (string | null)[] => Array.from({ length: shards }, () => null);
+
+function countsOf(owners: readonly (string | null)[]): Map<string | null, number> {
+  const counts = new Map<string | null, number>();
+  for (const owner of owners) counts.set(owner, (counts.get(owner) ?? 0) + 1);
+  return counts;
+}
+
+function moved(before: readonly (string | null)[], after: readonly (string | null)[]): number[] {
+  return before.flatMap((owner, shard) => (owner === after[shard] ? [] : [shard]));
+}
+
+function expectBalance(members: readonly string[], owners: readonly string[]): void {
+  const counts = countsOf(owners);
+  const shares = members.map((member) => counts.get(member) ?? 0);
+  expect([...counts.keys()].every((owner) => members.includes(owner ?? ''))).toBe(true);
+  expect(Math.max(...shares) - Math.min(...shares)).toBeLessThanOrEqual(1);
+}
+
+describe('the plan', () => {
+  it('gives each member one contiguous range at a cold start', () => {
+    expect(planOwners(['b', 'a', 'c'], nobody(8)).join('')).toBe('aaabbbcc');
+  });
+
+  it('is empty when nobody is there', () => {
+    expect(planOwners([], ['a', 'b'])).toEqual([]);
+  });
+
+  it('keeps shares within one and moves no more than it must, over thousands of random changes', () => {
+    const change = fc.record({ joins: fc.boolean(), which: fc.nat(), rotate: fc.nat() });
+    fc.assert(
+      fc.property(
+        fc.constantFrom(7, 16, 64, 100, 256),
+        fc.array(change, { minLength: 1, maxLength: 12 }),
+        (shards, changes) => {
+          let members = ['n0'];
+          let owners = planOwners(members, nobody(shards));
+          changes.forEach(({ joins, which, rotate }, index) => {
+            const before = owners;
+            if (joins || members.length === 1) {
+              const joining = `n${(which % 1000) + 1000 * (index + 1)}`;
+              const bound = Math.ceil(shards / (members.length + 1));
+              members = [...members, joining];
+              owners = planOwners(members, before);
+              const changed = moved(before, owners);
+              expect(changed.length).toBeLessThanOrEqual(bound);
+              expect(changed.every((shard) => owners[shard] === joining)).toBe(true);
+            } else {
+              const leaving = members[which % members.length];
+              members = members.filter((member) => member !== leaving);
+              owners = planOwners(members, before);
+              expect(moved(before, owners)).toEqual(
+                before.flatMap((owner, shard) => (owner === leaving ? [shard] : [])),
+              );
+            }
+            expectBalance(members, owners);
+            const at = rotate % members.length;
+            expect(planOwners([...members.slice(at), ...members.slice(0, at)], before)).toEqual(owners);
+            expect(planOwners(members, owners)).toEqual(owners);
+          });
+        },
+      ),
+      { numRuns: 400 },
+    );
+  });
+
+  it('gives many at once no more than their share, and leaves the rest where it is', () => {
+    const before = planOwners(['a', 'b'], nobody(256));
+    const after = planOwners(['a', 'b', 'c', 'd'], before);
+    expectBalance(['a', 'b', 'c', 'd'], after);
+    expect(moved(before, after).length).toBe(128);
+  });
+});
