@@ -1,5 +1,8 @@
 // The one worker of an owned shard: it sleeps until the next due time, claims, and works on what it claimed.
 //
+// It claims only while the node's lease of the shard is trusted, by the node's own time. When the shard goes to another node it halts: what it
+// has in its hands it finishes, by the claims' tokens, and the new owner leaves that alone until it lapses.
+//
 // Life of a claim. A schedule is fired (firing.ts). A message whose entry carries a payload is on its first attempt and is sent at
 // once; any other is read from the table first, and the row says what to do. One that this node still has in its hands (the queue
 // was emptied, or lapsed behind our back) only changes its token. When the outcome is committed, the entry is settled.
@@ -9,51 +12,20 @@
 
 import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
-import type { Clock } from '../domain/clock.js';
+import type { Cancel } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import type { Message } from '../domain/message.js';
-import type { HostLimiter } from '../delivery/host-limiter.js';
 import { parseTarget } from '../delivery/target.js';
 import { parseScheduleEntry, type ScheduleKeyOfEntry } from '../queue/keys.js';
-import type { Offers } from '../queue/offers.js';
 import { decodePayload } from '../queue/payload.js';
-import type { Claim, Claimed, Settlement, ShardQueue } from '../queue/shard-queue.js';
+import type { Claim, Claimed } from '../queue/shard-queue.js';
 import type { StoredMessage } from '../table/message-columns.js';
 import type { Outcome, Released } from '../table/outcomes.js';
-import type { Recorder } from '../table/recorder.js';
-import type { Attempts, Following } from './attempts.js';
-import type { Deferrals } from './deferral.js';
-import type { Firing } from './firing.js';
+import { Alarm } from './alarm.js';
+import type { ActorParts } from './actor-parts.js';
+import { Settlements } from './settlements.js';
 import { Signal } from './signal.js';
-import type { Slots } from './slots.js';
-
-export interface ShardActorSettings {
-  readonly claimBatch: number;
-  /** Longest sleep with nothing due, in milliseconds. */
-  readonly idleClaimMs: number;
-}
-
-/** What the actors of a node share. */
-export interface ActorParts {
-  readonly queue: ShardQueue;
-  readonly offers: Offers;
-  readonly recorder: Recorder;
-  readonly attempts: Attempts;
-  readonly firing: Firing;
-  readonly slots: Slots;
-  readonly hosts: HostLimiter;
-  readonly deferrals: Deferrals;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly settings: ShardActorSettings;
-  /**
-   * Called when Redis refused this epoch: the shard's state is gone, or a newer epoch is installed. That may be this node's own, which the
-   * actor does not know yet. Gives the epoch to go on with, or null when the shard has another owner by now.
-   */
-  readonly refence: (shard: number, refusedEpoch: number) => Promise<number | null>;
-  /** Counts what became of an attempt. */
-  readonly onAttempt: (following: Following) => void;
-}
+import type { Turn } from './slots.js';
 
 interface Flight {
   token: string;
@@ -66,6 +38,8 @@ interface Flight {
 /** How long to wait before trying again when Redis or the table is away. */
 const TROUBLE_PAUSE_MS = 200;
 const GIVE_BACK_MS = 500;
+/** How soon an actor looks again whether its lease is trusted. */
+const UNTRUSTED_PAUSE_MS = 50;
 /** Slots that an actor takes for a claim before it knows how much is due. */
 const FIRST_CLAIM = 4;
 /** When a row is not to be sent yet, it goes back for its own time; by so much may clocks round. */
@@ -77,19 +51,20 @@ export class ShardActor {
   readonly #log: Logger;
   readonly #flights = new Map<string, Flight>();
   readonly #abort = new AbortController();
+  readonly #alarm: Alarm;
+  readonly #settlements: Settlements;
   #epoch: number;
   #suspectBeforeMs: number;
   /** Small at first, so that many actors can claim at once what is due in many shards; grows while there is more. */
   #claimSize = FIRST_CLAIM;
-  #settlements: Settlement[] = [];
-  #stopping = false;
-  #wake: (() => void) | null = null;
-  #sleepUntilMs = 0;
-  #timer: NodeJS.Timeout | undefined;
+  #halted = false;
+  /** Since when (by the process's time) the actor tries to claim and cannot, because a store does not answer. */
+  #tryingSinceMs: number | null = null;
   /** The soonest time that the mailbox told of since the last claim was sent: its answer may not know of it yet. */
   #toldOfMs = Infinity;
-  readonly #landed = new Signal();
-  readonly #stopAsked = new Signal();
+  #idle: Signal | null = null;
+  #haltAsked = new Signal();
+  #turn: Turn | null = null;
   #running: Promise<void> | null = null;
 
   constructor(shard: number, epoch: number, parts: ActorParts) {
@@ -100,6 +75,11 @@ export class ShardActor {
     // One listener for each delivery under way, and there may be thousands: no leak to be warned of.
     setMaxListeners(0, this.#abort.signal);
     this.#suspectBeforeMs = parts.clock.nowMs();
+    this.#alarm = new Alarm(parts.clock, parts.time);
+    this.#settlements = new Settlements(shard, parts.queue, (backAtMs) => {
+      if (this.#halted) parts.wake(shard, backAtMs);
+      else this.wake(backAtMs);
+    });
   }
 
   get epoch(): number {
@@ -111,8 +91,14 @@ export class ShardActor {
     return this.#flights.size;
   }
 
-  get isStopping(): boolean {
-    return this.#stopping;
+  /** True when it was halted, or halted itself. */
+  get isHalted(): boolean {
+    return this.#halted;
+  }
+
+  /** For how long it has been trying in vain to claim; 0 when all is well, it sleeps, or only waits for the node's capacity. */
+  get stuckMs(): number {
+    return this.#tryingSinceMs === null ? 0 : this.#parts.time.monotonicMs() - this.#tryingSinceMs;
   }
 
   start(): void {
@@ -122,14 +108,14 @@ export class ShardActor {
   /** Mailbox: work due at this time was queued. The sleep lasts no longer than until then. */
   wake(dueAtMs: number): void {
     this.#toldOfMs = Math.min(this.#toldOfMs, dueAtMs);
-    if (dueAtMs < this.#sleepUntilMs) this.#sleepUntil(dueAtMs);
+    this.#alarm.ringBy(dueAtMs);
   }
 
   /** Mailbox: a new epoch was installed, after the queue was lost or Redis came back. */
   renew(epoch: number): void {
     this.#epoch = epoch;
     this.#suspectBeforeMs = this.#parts.clock.nowMs();
-    this.#wake?.();
+    this.#alarm.ring();
   }
 
   /** Mailbox: Redis went away. Until the shard is renewed, no payload is believed. */
@@ -144,31 +130,68 @@ export class ShardActor {
     await this.#parts.queue.touch(this.shard, claims);
   }
 
+  /** Claims no more; resolves when no claim is under way. What was claimed is finished, and is touched meanwhile. May be called again. */
+  async halt(): Promise<void> {
+    this.#cease();
+    await this.#running;
+  }
+
+  /** After `halt`: claims again, under a new epoch. */
+  resume(epoch: number): void {
+    if (!this.#halted) {
+      this.renew(epoch);
+      return;
+    }
+    const halting = this.#running;
+    this.#halted = false;
+    this.#haltAsked = new Signal();
+    this.#tryingSinceMs = null;
+    this.renew(epoch);
+    this.#running = (async () => {
+      await halting;
+      await this.#run();
+    })();
+  }
+
+  /** Resolves when nothing is under way, at the latest after this time. Tells which. */
+  async idleWithin(withinMs: number): Promise<boolean> {
+    if (this.#flights.size === 0) return true;
+    this.#idle ??= new Signal();
+    let cancel: Cancel = () => undefined;
+    const late = new Promise((resolve) => (cancel = this.#parts.time.after(withinMs, () => resolve(null))));
+    await Promise.race([this.#idle.given, late]);
+    cancel();
+    return this.#flights.size === 0;
+  }
+
   /**
-   * Stops claiming and waits until all that is under way has landed. What has not after `drainMs` is cut off and given back to the
+   * Halts and waits until all that is under way has landed. What has not after `drainMs` is cut off and given back to the
    * queue at once. May be called again; then it waits for the same end.
    */
   async stop(drainMs: number): Promise<void> {
     this.#cease();
-    const timer = setTimeout(() => this.#abort.abort(), drainMs);
+    const cancel = this.#parts.time.after(drainMs, () => this.#abort.abort());
     await this.#running;
-    if (this.#flights.size > 0) await this.#landed.given;
-    clearTimeout(timer);
-    await this.#flushSettlements();
+    if (this.#flights.size > 0) await (this.#idle ??= new Signal()).given;
+    cancel();
+    await this.#settlements.flush();
   }
 
   #cease(): void {
-    this.#stopping = true;
-    this.#stopAsked.give();
-    this.#wake?.();
+    this.#halted = true;
+    this.#haltAsked.give();
+    this.#turn?.giveUp();
+    this.#alarm.ring();
   }
 
   async #run(): Promise<void> {
-    while (!this.#stopping) {
+    while (!this.#halted) {
       try {
-        const { recorder } = this.#parts;
-        if (!recorder.isAvailable) await Promise.race([recorder.available(), this.#stopAsked.given]);
+        const { recorder, time } = this.#parts;
+        this.#tryingSinceMs ??= time.monotonicMs();
+        if (!recorder.isAvailable) await Promise.race([recorder.available(), this.#haltAsked.given]);
         const pauseMs = await this.#claimOnce();
+        this.#tryingSinceMs = null;
         if (pauseMs > 0) await this.#sleep(Math.min(pauseMs, this.#untilToldOfMs()));
       } catch (error) {
         if (!isTrouble(error)) this.#log.error({ err: error }, 'claim failed');
@@ -180,10 +203,11 @@ export class ShardActor {
   /** Claims and starts the work. Gives how long to sleep, in milliseconds. */
   async #claimOnce(): Promise<number> {
     const { slots, queue, settings } = this.#parts;
-    const taken = await slots.take(Math.min(this.#claimSize, settings.claimBatch));
+    const taken = await this.#takeSlots(Math.min(this.#claimSize, settings.claimBatch));
     let used = 0;
     try {
-      if (this.#stopping) return 0;
+      if (this.#halted) return 0;
+      if (!this.#parts.isTrusted(this.shard)) return UNTRUSTED_PAUSE_MS;
       this.#toldOfMs = Infinity;
       const epoch = this.#epoch;
       const reply = await queue.claim(this.shard, epoch, taken);
@@ -204,6 +228,18 @@ export class ShardActor {
     }
   }
 
+  /** Waiting for the node's capacity is no trouble of the shard's, and ends when the actor is to halt: then there are none. */
+  async #takeSlots(most: number): Promise<number> {
+    const { slots, time } = this.#parts;
+    const sinceMs = time.monotonicMs();
+    const turn = slots.take(most);
+    this.#turn = turn;
+    const taken = await turn.granted;
+    this.#turn = null;
+    if (this.#tryingSinceMs !== null) this.#tryingSinceMs += time.monotonicMs() - sinceMs;
+    return taken;
+  }
+
   #pauseMs(reply: Claimed): number {
     const idleUntilMs = reply.nowMs + this.#parts.settings.idleClaimMs;
     const nextMs = Math.min(reply.nextDueAtMs ?? idleUntilMs, reply.nextLapseAtMs ?? idleUntilMs, idleUntilMs);
@@ -218,30 +254,14 @@ export class ShardActor {
   async #refused(refusedEpoch: number): Promise<void> {
     const epoch = await this.#parts.refence(this.shard, refusedEpoch);
     if (epoch !== null) return;
+    if (this.#halted) return;
     this.#log.warn({ epoch: refusedEpoch }, 'fenced: the shard has another owner');
     this.#cease();
+    this.#parts.onFenced(this.shard);
   }
 
-  #sleep(durationMs: number): Promise<void> {
-    if (this.#stopping) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#wake = () => {
-        clearTimeout(this.#timer);
-        this.#wake = null;
-        this.#sleepUntilMs = 0;
-        resolve();
-      };
-      this.#sleepUntil(this.#parts.clock.nowMs() + durationMs);
-    });
-  }
-
-  #sleepUntil(untilMs: number): void {
-    clearTimeout(this.#timer);
-    this.#sleepUntilMs = untilMs;
-    const durationMs = untilMs - this.#parts.clock.nowMs();
-    // Timers drop fractions; one that rings early finds nothing due.
-    if (durationMs > 0) this.#timer = setTimeout(() => this.#wake?.(), Math.ceil(durationMs));
-    else this.#wake?.();
+  async #sleep(durationMs: number): Promise<void> {
+    if (!this.#halted) await this.#alarm.sleep(durationMs);
   }
 
   /** Starts the work on a claim. Each claim holds one slot until it has landed. */
@@ -284,7 +304,9 @@ export class ShardActor {
     if (this.#flights.get(id) === flight) this.#flights.delete(id);
     if (flight.slotIsFree) this.#parts.slots.recorded();
     else this.#parts.slots.release(1);
-    if (this.#stopping && this.#flights.size === 0) this.#landed.give();
+    if (this.#flights.size > 0) return;
+    this.#idle?.give();
+    this.#idle = null;
   }
 
   async #fire(claim: Claim, flight: Flight, key: ScheduleKeyOfEntry): Promise<void> {
@@ -355,21 +377,8 @@ export class ShardActor {
   /** Ends a claim; those of one tick go together. What cannot be told to Redis lapses, and the table is asked. */
   async #settle(id: string, flight: Flight, backAtMs: number | null): Promise<void> {
     flight.isEnding = true;
-    this.#settlements.push({ id, token: flight.token, backAtMs: backAtMs === null ? null : Math.ceil(backAtMs) });
-    this.#settled ??= new Promise((resolve) => setImmediate(resolve)).then(() => this.#flushSettlements());
-    await this.#settled;
-  }
-
-  #settled: Promise<void> | null = null;
-
-  async #flushSettlements(): Promise<void> {
-    this.#settled = null;
-    const settlements = this.#settlements;
-    this.#settlements = [];
-    if (settlements.length === 0) return;
-    await this.#parts.queue.settle(this.shard, settlements);
-    const soonest = Math.min(...settlements.map(({ backAtMs }) => backAtMs ?? Infinity));
-    this.wake(soonest);
+    const at = backAtMs === null ? null : Math.ceil(backAtMs);
+    await this.#settlements.add({ id, token: flight.token, backAtMs: at });
   }
 }
 

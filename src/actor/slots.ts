@@ -11,6 +11,16 @@ interface Waiting {
   readonly resolve: (taken: number) => void;
 }
 
+/** Somebody's turn to be given slots. */
+export interface Turn {
+  /** How many were given: at least one, unless the turn was given up. */
+  readonly granted: Promise<number>;
+  /** Takes none, if none were given yet. */
+  giveUp(): void;
+}
+
+const NOTHING_TO_GIVE_UP = (): void => undefined;
+
 /** So many may wait to be recorded without a slot, however few slots there are: as many as a commit's duration brings. */
 const MIN_EARLY = 200;
 
@@ -36,9 +46,22 @@ export class Slots {
   }
 
   /** Takes from 1 to `most` slots, as many as are free; waits for one when none is. */
-  take(most: number): Promise<number> {
-    if (this.#free > 0 && this.#waiting.length === 0) return Promise.resolve(this.#grant(most));
-    return new Promise((resolve) => this.#waiting.push({ most, resolve }));
+  take(most: number): Turn {
+    if (this.#free > 0 && this.#waiting.length === 0) {
+      return { granted: Promise.resolve(this.#grant(most)), giveUp: NOTHING_TO_GIVE_UP };
+    }
+    let resolve: (taken: number) => void = NOTHING_TO_GIVE_UP;
+    const granted = new Promise<number>((resolved) => (resolve = resolved));
+    const waiting = { most, resolve };
+    this.#waiting.push(waiting);
+    return { granted, giveUp: () => this.#giveUp(waiting) };
+  }
+
+  #giveUp(waiting: Waiting): void {
+    const at = this.#waiting.indexOf(waiting);
+    if (at < 0) return;
+    this.#waiting.splice(at, 1);
+    waiting.resolve(0);
   }
 
   release(slots: number): void {

@@ -154,7 +154,7 @@ export class Sweeper {
   }
 
   async #sweep(name: SweepName, timers: Timers, run: Run): Promise<void> {
-    await this.#slots.take(1);
+    await this.#slots.take(1).granted;
     run.started = true;
     const { actor } = timers;
     try {
@@ -203,7 +203,7 @@ export class Sweeper {
   }
 
   #isCurrent(timers: Timers): boolean {
-    return this.#shards.get(timers.actor.shard) === timers && !timers.actor.isStopping;
+    return this.#shards.get(timers.actor.shard) === timers && !timers.actor.isHalted;
   }
 }
 

@@ -2,7 +2,9 @@
 
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ActorParts, ShardActor } from '../../src/actor/shard-actor.js';
+import { processTime } from '../../src/compose/cluster.js';
+import type { ActorParts } from '../../src/actor/actor-parts.js';
+import { ShardActor } from '../../src/actor/shard-actor.js';
 import { Slots } from '../../src/actor/slots.js';
 import { RedisClock } from '../../src/queue/redis-clock.js';
 import { type Claimed, type Refusal, ShardQueue } from '../../src/queue/shard-queue.js';
@@ -48,6 +50,10 @@ function idleActor(
     slots: new Slots(10),
     recorder: { isAvailable: true },
     refence,
+    time: processTime,
+    isTrusted: () => true,
+    wake: () => undefined,
+    onFenced: () => undefined,
     settings: { claimBatch: 10, idleClaimMs: 60_000 },
   };
   return { actor: new ShardActor(shard, EPOCH, parts as unknown as ActorParts), queue };
@@ -97,7 +103,7 @@ describe('an actor', () => {
     await claimedTimes(queue, 1);
     await actor.stop(5_000);
     await actor.stop(5_000);
-    expect(actor.isStopping).toBe(true);
+    expect(actor.isHalted).toBe(true);
   });
 
   it('goes on when the newer epoch that refused it is its own', async () => {
@@ -113,7 +119,7 @@ describe('an actor', () => {
     actor.start();
     await claimedTimes(queue, 2);
     expect(refused).toEqual([EPOCH]);
-    expect(actor.isStopping).toBe(false);
+    expect(actor.isHalted).toBe(false);
     await actor.stop(0);
   });
 
@@ -124,7 +130,7 @@ describe('an actor', () => {
     await claimedTimes(queue, 1);
     await open.queue.fence(5, EPOCH + 1);
     actor.wake(clock.nowMs());
-    await expect.poll(() => actor.isStopping).toBe(true);
+    await expect.poll(() => actor.isHalted).toBe(true);
     await actor.stop(0);
   });
 });

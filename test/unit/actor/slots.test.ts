@@ -8,16 +8,16 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 describe('slots', () => {
   it('are given at once while there are some, as many as are free', async () => {
     const slots = new Slots(5);
-    expect(await slots.take(3)).toBe(3);
-    expect(await slots.take(3)).toBe(2);
+    expect(await slots.take(3).granted).toBe(3);
+    expect(await slots.take(3).granted).toBe(2);
     expect(slots.free).toBe(0);
   });
 
   it('that come free in one turn go together to the first who waits', async () => {
     const slots = new Slots(4);
-    await slots.take(4);
-    const first = slots.take(3);
-    const second = slots.take(3);
+    await slots.take(4).granted;
+    const first = slots.take(3).granted;
+    const second = slots.take(3).granted;
     for (let released = 0; released < 4; released++) slots.release(1);
     expect(await first).toBe(3);
     expect(await second).toBe(1);
@@ -25,11 +25,11 @@ describe('slots', () => {
 
   it('are not overtaken by who comes while others wait', async () => {
     const slots = new Slots(1);
-    await slots.take(1);
+    await slots.take(1).granted;
     const order: string[] = [];
-    const first = slots.take(1).then(() => order.push('first'));
+    const first = slots.take(1).granted.then(() => order.push('first'));
     slots.release(1);
-    const second = slots.take(1).then(() => order.push('second'));
+    const second = slots.take(1).granted.then(() => order.push('second'));
     await first;
     slots.release(1);
     await second;
@@ -39,10 +39,10 @@ describe('slots', () => {
   it('come back early for a bounded number of unrecorded deliveries', async () => {
     const slots = new Slots(2, 0);
     for (let delivery = 0; delivery < 2; delivery++) {
-      await slots.take(1);
+      await slots.take(1).granted;
       expect(slots.releaseEarly()).toBe(true);
     }
-    expect(await slots.take(2)).toBe(2);
+    expect(await slots.take(2).granted).toBe(2);
     expect(slots.releaseEarly()).toBe(false);
     slots.recorded();
     expect(slots.releaseEarly()).toBe(true);

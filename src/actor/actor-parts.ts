@@ -1,0 +1,47 @@
+// What the actors of a node are made of and share; compose makes it, tests make their own.
+
+import type { Logger } from 'pino';
+import type { HostLimiter } from '../delivery/host-limiter.js';
+import type { Clock, ProcessTime } from '../domain/clock.js';
+import type { Offers } from '../queue/offers.js';
+import type { ShardQueue } from '../queue/shard-queue.js';
+import type { Recorder } from '../table/recorder.js';
+import type { Attempts, Following } from './attempts.js';
+import type { Deferrals } from './deferral.js';
+import type { Firing } from './firing.js';
+import type { Slots } from './slots.js';
+
+export interface ShardActorSettings {
+  readonly claimBatch: number;
+  /** Longest sleep with nothing due, in milliseconds. */
+  readonly idleClaimMs: number;
+}
+
+/** What the actors of a node share. */
+export interface ActorParts {
+  readonly queue: Pick<ShardQueue, 'claim' | 'settle' | 'touch'>;
+  readonly offers: Pick<Offers, 'offer'>;
+  readonly recorder: Pick<Recorder, 'isAvailable' | 'available' | 'readMessage'>;
+  readonly attempts: Pick<Attempts, 'make' | 'record'>;
+  readonly firing: Pick<Firing, 'fire'>;
+  readonly slots: Slots;
+  readonly hosts: HostLimiter;
+  readonly deferrals: Deferrals;
+  readonly clock: Clock;
+  readonly time: ProcessTime;
+  readonly log: Logger;
+  readonly settings: ShardActorSettings;
+  /** Whether the shard may be worked on now: asked before each claim. */
+  readonly isTrusted: (shard: number) => boolean;
+  /** Wakes a shard's actor wherever it is. */
+  readonly wake: (shard: number, dueAtMs: number) => void;
+  /** Called when the actor halted by itself, because the shard has another owner. */
+  readonly onFenced: (shard: number) => void;
+  /**
+   * Called when Redis refused this epoch: the shard's state is gone, or a newer epoch is installed. That may be this node's own, which the
+   * actor does not know yet. Gives the epoch to go on with, or null when the shard has another owner by now.
+   */
+  readonly refence: (shard: number, refusedEpoch: number) => Promise<number | null>;
+  /** Counts what became of an attempt. */
+  readonly onAttempt: (following: Following) => void;
+}

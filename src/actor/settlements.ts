@@ -1,0 +1,34 @@
+// The ends of a shard's claims on their way to the queue: those of one turn of the event loop go together.
+
+import type { Settlement, ShardQueue } from '../queue/shard-queue.js';
+
+export class Settlements {
+  readonly #shard: number;
+  readonly #queue: Pick<ShardQueue, 'settle'>;
+  readonly #onBackAt: (atMs: number) => void;
+  #gathered: Settlement[] = [];
+  #sent: Promise<void> | null = null;
+
+  /** `onBackAt` is told when the soonest of them comes back; Infinity when none does. */
+  constructor(shard: number, queue: Pick<ShardQueue, 'settle'>, onBackAt: (atMs: number) => void) {
+    this.#shard = shard;
+    this.#queue = queue;
+    this.#onBackAt = onBackAt;
+  }
+
+  /** Resolves when the queue knows. What cannot be told to Redis lapses, and the table is asked. */
+  async add(settlement: Settlement): Promise<void> {
+    this.#gathered.push(settlement);
+    this.#sent ??= new Promise((resolve) => setImmediate(resolve)).then(() => this.flush());
+    await this.#sent;
+  }
+
+  async flush(): Promise<void> {
+    this.#sent = null;
+    const settlements = this.#gathered;
+    this.#gathered = [];
+    if (settlements.length === 0) return;
+    await this.#queue.settle(this.#shard, settlements);
+    this.#onBackAt(Math.min(...settlements.map(({ backAtMs }) => backAtMs ?? Infinity)));
+  }
+}
