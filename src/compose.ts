@@ -7,11 +7,12 @@ import type { Logger } from 'pino';
 import { Attempts } from './actor/attempts.js';
 import { Deferrals } from './actor/deferral.js';
 import { Firing } from './actor/firing.js';
-import type { ActorParts } from './actor/shard-actor.js';
+import type { ActorParts } from './actor/actor-parts.js';
 import { SigningKeyCache } from './actor/signing-keys.js';
 import { Slots } from './actor/slots.js';
 import { Sweeper } from './actor/sweeper.js';
 import { buildApp } from './api/app.js';
+import type { ClusterView } from './api/services.js';
 import type { Config } from './config.js';
 import { createHttpClient, type HttpClient } from './delivery/http-client.js';
 import { HostLimiter } from './delivery/host-limiter.js';
@@ -19,7 +20,7 @@ import type { Chance } from './domain/clock.js';
 import { CarillonError } from './domain/errors.js';
 import type { TierBounds } from './domain/tier.js';
 import { NodeIntake } from './intake/node-intake.js';
-import { ShardHolder } from './membership/shard-holder.js';
+import { makeCluster, processTime, type NodeCluster } from './compose/cluster.js';
 import { Offers } from './queue/offers.js';
 import { RedisClock } from './queue/redis-clock.js';
 import { ShardQueue } from './queue/shard-queue.js';
@@ -105,25 +106,24 @@ async function startWith({ config, log, identity, database, redis }: Stores): Pr
     connectionsPerOrigin: config.CARILLON_HOST_CONCURRENCY,
     keepBytes: config.CARILLON_RESPONSE_KEPT_BYTES,
   });
-  const holder = new ShardHolder({
+  const cluster = makeCluster({
+    config,
+    log,
+    identity,
     database,
+    redis,
     queue,
     sweeper,
-    log,
-    settings: {
-      node: identity,
-      shards: config.CARILLON_SHARDS,
-      touchMs: config.CARILLON_TOUCH_MS,
-      drainMs: config.CARILLON_DRAIN_MS,
-    },
+    events: { onGiven: () => undefined, onTaken: () => undefined, onLapsed: () => undefined },
+    isTableAvailable: () => recorder.isAvailable,
   });
-  const wake = (shard: number, dueAtMs: number): void => holder.wake(shard, dueAtMs);
+  const { membership, wake } = cluster;
   const offers = new Offers(queue, wake, {
     onFault: (error) => log.error({ err: error }, 'an offer to the queue failed'),
     onRefused: (error) => log.error({ err: error }, 'the queue takes no work: accepts go to the table only'),
     onCaughtUp: (leftToSweeps) => log.info({ leftToSweeps }, 'the queue takes work again'),
   });
-  const parts = actorParts({ config, log, identity, database, queue, offers, recorder, http, clock, holder, wake });
+  const parts = actorParts({ config, log, identity, database, queue, offers, recorder, http, clock, cluster });
   const intake = new NodeIntake({
     database,
     recorder,
@@ -150,21 +150,25 @@ async function startWith({ config, log, identity, database, redis }: Stores): Pr
   );
 
   let stopping = false;
+  let joined = false;
   const ready = (): { ok: boolean; why?: string } => {
-    if (stopping) return { ok: false, why: 'this node is draining' };
+    if (stopping || membership.isDraining) return { ok: false, why: 'this node is draining' };
     if (!recorder.isAvailable) return { ok: false, why: 'the table (PostgreSQL) is away' };
-    if (holder.owned === 0) return { ok: false, why: 'this node owns no shard' };
+    if (!joined) return { ok: false, why: 'this node has not joined the cluster yet' };
     return { ok: true };
   };
-  const app = buildApp({ config, clock, chance, database, intake, logger: log, health: { ready } });
+  const view = clusterView(identity, cluster);
+  const app = buildApp({ config, clock, chance, database, intake, logger: log, health: { ready }, cluster: view });
 
   // A node that cannot listen must not take the shards from one that can.
   await app.listen({ host: config.CARILLON_HOST, port: config.CARILLON_PORT });
   try {
-    await watchRedis(redis, holder, offers, log);
-    await holder.takeAll(() => parts);
+    await watchRedis(redis, cluster, offers, log);
+    await cluster.start(parts);
+    joined = true;
   } catch (error) {
     await app.close();
+    cluster.disconnect();
     throw error;
   }
   maintenance.start();
@@ -174,24 +178,37 @@ async function startWith({ config, log, identity, database, redis }: Stores): Pr
 
   const stop = async (): Promise<void> => {
     stopping = true;
-    log.info('draining');
-    const closed = app.close();
+    const left = new Promise((resolve) => setTimeout(resolve, config.CARILLON_LEAVE_MS));
     // What cannot be recorded by then, because the table is away, is left to the next owner.
     const limit = setTimeout(() => recorder.stop(), config.CARILLON_DRAIN_MS);
-    await holder.stop();
+    await membership.stop();
     clearTimeout(limit);
-    await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, CLOSE_MS))]);
+    await left;
+    await Promise.race([app.close(), new Promise((resolve) => setTimeout(resolve, CLOSE_MS))]);
     recorder.stop();
     offers.stop();
     await maintenance.stop();
     await http.close();
     clock.stop();
+    cluster.disconnect();
     redis.disconnect();
     await database.close();
     log.info('stopped');
   };
   let stopped: Promise<void> | null = null;
   return { url, stop: () => (stopped ??= stop()) };
+}
+
+/** What the API tells about the cluster. */
+function clusterView(identity: string, { membership, channels }: NodeCluster): ClusterView {
+  return {
+    members: () => membership.view?.members ?? [],
+    owners: () => membership.view?.owners ?? [],
+    drain: async (id) => {
+      if (id === identity) void membership.drain();
+      else await channels.askToDrain(id);
+    },
+  };
 }
 
 function requireStores(config: Config): void {
@@ -232,7 +249,8 @@ function connectRedis(config: Config, log: Logger): Redis {
 }
 
 /** After Redis was away every shard is fenced anew before its payloads are believed again, then the offers that waited are made. */
-async function watchRedis(redis: Redis, holder: ShardHolder, offers: Offers, log: Logger): Promise<void> {
+async function watchRedis(redis: Redis, cluster: NodeCluster, offers: Offers, log: Logger): Promise<void> {
+  const { holder, membership } = cluster;
   let runId = await redisRunId(redis);
   redis.on('close', () => holder.redisIsAway());
   const comeBack = async (): Promise<void> => {
@@ -242,6 +260,8 @@ async function watchRedis(redis: Redis, holder: ShardHolder, offers: Offers, log
         const currentRunId = await redisRunId(redis);
         await holder.redisIsBack(currentRunId !== runId);
         runId = currentRunId;
+        // What was given up meanwhile is taken again.
+        membership.nudge();
         await offers.retry();
         return;
       } catch (error) {
@@ -303,10 +323,10 @@ function actorParts(given: {
   recorder: Recorder;
   http: HttpClient;
   clock: RedisClock;
-  holder: ShardHolder;
-  wake: (shard: number, dueAtMs: number) => void;
+  cluster: NodeCluster;
 }): ActorParts {
-  const { config, log, database, queue, offers, recorder, http, clock, holder, wake } = given;
+  const { config, log, database, queue, offers, recorder, http, clock, cluster } = given;
+  const { wake } = cluster;
   const keys = new SigningKeyCache(
     async (tenantId) => (await getSigningKeys(database, tenantId)).current,
     config.CARILLON_TOKEN_CACHE_MS,
@@ -351,9 +371,13 @@ function actorParts(given: {
     hosts: new HostLimiter({ perHost, waitingPerHost }),
     deferrals: new Deferrals(perHost),
     clock,
+    time: processTime,
     log,
+    wake,
+    isTrusted: (shard) => cluster.locks.isTrusted(shard),
+    onFenced: (shard) => cluster.membership.fenced(shard),
     settings: { claimBatch: config.CARILLON_CLAIM_BATCH, idleClaimMs: config.CARILLON_IDLE_CLAIM_MS },
-    refence: (shard, refusedEpoch) => holder.refence(shard, refusedEpoch),
+    refence: (shard, refusedEpoch) => cluster.holder.refence(shard, refusedEpoch),
     onAttempt: () => undefined,
   };
 }

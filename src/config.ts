@@ -73,7 +73,9 @@ export const SETTINGS = {
   CARILLON_REDIS_URL: secret('Redis or Valkey 7 or newer, as redis://:password@host:port/db.'),
   CARILLON_REDIS_PREFIX: text('carillon', 'First part of each Redis key, so that clusters can share a server.'),
   CARILLON_REDIS_TIMEOUT_MS: integer(5 * SECOND, 50, MINUTE, 'Longest wait for one Redis command.'),
-  CARILLON_LOCK_REDIS_URLS: secret('Lock servers, comma-separated: none (the data Redis is used) or three and more.'),
+  CARILLON_LOCK_REDIS_URLS: secret(
+    'Independent lock servers (Redis), comma-separated: three and more; without any the data Redis is the one lock server.',
+  ),
 
   CARILLON_TOKEN: secret('Bearer token of the tenant "default", made sure of at boot; at least 16 characters.'),
   CARILLON_ADMIN_TOKEN: secret('Bearer token of the administrator, made sure of at boot; at least 16 characters.'),
@@ -101,6 +103,33 @@ export const SETTINGS = {
   ),
   CARILLON_DRAIN_MS: integer(5 * SECOND, 0, 5 * MINUTE, 'How long a stopping node waits for deliveries under way.'),
   CARILLON_IDLE_CLAIM_MS: integer(5 * SECOND, 50, MINUTE, 'Longest sleep of an actor with nothing due.'),
+
+  CARILLON_LEASE_MS: integer(5 * SECOND, 300, MINUTE, 'How long the lease of a shard holds unless it is extended.'),
+  CARILLON_HEARTBEAT_MS: integer(
+    SECOND,
+    20,
+    20 * SECOND,
+    'How often a node extends its leases and looks who else is there.',
+  ),
+  CARILLON_JOIN_GRACE_MS: integer(
+    6 * SECOND,
+    0,
+    10 * MINUTE,
+    'A node counts for new shards only after this much uptime, so that one that comes and goes moves nothing.',
+  ),
+  CARILLON_HANDOVERS_MAX: integer(32, 1, 4_096, 'Most shards that a node gives away in one heartbeat.'),
+  CARILLON_HANDOVER_MS: integer(
+    50,
+    0,
+    MINUTE,
+    'How long a shard that is given away waits for deliveries under way; what takes longer is finished by its former owner.',
+  ),
+  CARILLON_LEAVE_MS: integer(
+    SECOND,
+    0,
+    MINUTE,
+    'How long a stopping node goes on answering after /readyz turned red, so that a load balancer sees it first.',
+  ),
 
   CARILLON_IMMEDIATE_MS: integer(15 * MINUTE, 0, 2 * HOUR, 'Work due within this is queued with its payload.'),
   CARILLON_HORIZON_MS: integer(
@@ -245,6 +274,8 @@ function relationFaults(config: Config): string[] {
   };
   require(config.CARILLON_TOUCH_MS * 2 <
     config.CARILLON_VISIBILITY_MS, 'CARILLON_TOUCH_MS must be less than half of CARILLON_VISIBILITY_MS');
+  require(config.CARILLON_HEARTBEAT_MS * 3 <=
+    config.CARILLON_LEASE_MS, 'CARILLON_HEARTBEAT_MS must be at most a third of CARILLON_LEASE_MS');
   require(config.CARILLON_IMMEDIATE_MS <=
     config.CARILLON_HORIZON_MS, 'CARILLON_IMMEDIATE_MS must not exceed CARILLON_HORIZON_MS');
   require(config.CARILLON_PROMOTE_EVERY_MS <

@@ -27,10 +27,13 @@ const STOP_MARGIN_MS = 5_000;
 function stopOn(signal: NodeJS.Signals, node: Promise<Node>): void {
   process.once(signal, () => {
     log.info({ signal }, 'asked to stop');
-    setTimeout(() => {
-      log.error('not stopped within the drain limit');
-      process.exit(1);
-    }, config.CARILLON_DRAIN_MS + STOP_MARGIN_MS).unref();
+    setTimeout(
+      () => {
+        log.error('not stopped within the drain limit');
+        process.exit(1);
+      },
+      config.CARILLON_DRAIN_MS + config.CARILLON_LEAVE_MS + STOP_MARGIN_MS,
+    ).unref();
     node
       .then((started) => started.stop())
       .then(

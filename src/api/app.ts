@@ -8,6 +8,7 @@ import { admit, Authenticator, bearerToken, type Area } from './auth.js';
 import { answerFault, answerUnreadable } from './faults.js';
 import { openApi } from './openapi.js';
 import { readTarget, type RawTarget } from './raw-target.js';
+import { registerCluster } from './routes/cluster.js';
 import { registerAdmin } from './routes/tenants.js';
 import { registerBatch } from './routes/batch.js';
 import { registerCron } from './routes/cron.js';
@@ -106,6 +107,7 @@ function registerRoutes(app: FastifyInstance, services: ApiServices): void {
   registerKeys(app, services);
   registerNotImplemented(app);
   registerAdmin(app, services);
+  registerCluster(app, services);
   registerHealth(app, services);
   registerOpenApi(app);
   registerMessages(app, services);

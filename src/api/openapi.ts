@@ -30,6 +30,7 @@ export function openApi(): FastifyDynamicSwaggerOptions {
         { name: 'dlq', description: 'Messages that failed for good' },
         { name: 'calendars', description: 'What a cron expression means' },
         { name: 'keys', description: 'Signing keys of the deliveries' },
+        { name: 'cluster', description: 'For administrators: nodes, and the shards that they own' },
         { name: 'tenants', description: 'For administrators: whose work it is, and their tokens' },
         { name: 'node', description: 'State of the node that answers' },
       ],

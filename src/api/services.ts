@@ -12,6 +12,25 @@ export interface Readiness {
   readonly why?: string;
 }
 
+export interface ClusterMember {
+  /** Of this process alone; its name and a random end. */
+  readonly id: string;
+  readonly name: string;
+  readonly uptimeMs: number;
+  /** Since its last heartbeat. */
+  readonly heardMs: number;
+  readonly draining: boolean;
+}
+
+/** The cluster as this node saw it at its last heartbeat. */
+export interface ClusterView {
+  members(): readonly ClusterMember[];
+  /** Id of each shard's owner, by shard; null where nobody is known. */
+  owners(): readonly (string | null)[];
+  /** Asks a member to give its shards away and take no more. */
+  drain(id: string): Promise<void>;
+}
+
 export interface ApiServices {
   readonly config: Config;
   readonly clock: Clock;
@@ -19,6 +38,7 @@ export interface ApiServices {
   readonly database: Database;
   readonly intake: Intake;
   readonly logger: Logger;
+  readonly cluster: ClusterView;
   /** Whether this node should be given requests: red before it drains, and while a store is away. */
   readonly health: { ready(): Readiness };
 }

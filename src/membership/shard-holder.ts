@@ -1,22 +1,20 @@
-// Holds this node's shards: takes them with new epochs, fences the queue, runs an actor for each, and renews what Redis lost.
-//
-// Today one node takes every shard. A second node on the same stores would take them all from the first, whose decisions are then
-// refused by their epoch: it stops its actors and harms nothing.
+// The actors of the shards that this node owns, and of those that it gave away while it still had work of theirs in its hands.
 
 import type { Logger } from 'pino';
-import type { ActorParts } from '../actor/shard-actor.js';
+import type { ActorParts } from '../actor/actor-parts.js';
 import { ShardActor } from '../actor/shard-actor.js';
 import type { Sweeper } from '../actor/sweeper.js';
-import type { Fence, ShardQueue } from '../queue/shard-queue.js';
-import type { Database } from '../table/database.js';
-import { grantEpochs, overtakeEpochs, renewEpochs } from '../table/epochs.js';
+import type { Cancel, ProcessTime } from '../domain/clock.js';
+import type { Channels } from '../queue/channels.js';
 import { GroupCommit } from '../table/group-commit.js';
+import type { Fenced, Fencing } from './fencing.js';
 
 export interface HolderSettings {
-  readonly node: string;
   readonly shards: number;
   readonly touchMs: number;
   readonly drainMs: number;
+  /** How long a shard that is given away waits for what is under way, before its next owner may have it. */
+  readonly handoverMs: number;
 }
 
 /** `refusedEpoch` null: renew whatever the actor's epoch is. */
@@ -26,30 +24,33 @@ interface Renewal {
   readonly refill: boolean;
 }
 
-/** Fences that are sent to Redis before their answers are awaited. */
-const FENCES_AT_ONCE = 64;
-
 export class ShardHolder {
-  readonly #database: Database;
-  readonly #queue: ShardQueue;
-  readonly #sweeper: Sweeper;
+  readonly #fencing: Pick<Fencing, 'take' | 'renew'>;
+  readonly #sweeper: Pick<Sweeper, 'add' | 'remove' | 'stop'>;
+  readonly #channels: Pick<Channels, 'hearOf' | 'hearNoMoreOf'>;
+  readonly #time: ProcessTime;
   readonly #settings: HolderSettings;
   readonly #log: Logger;
   readonly #actors = new Map<number, ShardActor>();
+  /** Halted actors that still have work in their hands. */
+  readonly #leaving = new Map<number, ShardActor>();
   readonly #renewals: GroupCommit<Renewal, number | null>;
-  #toucher: NodeJS.Timeout | null = null;
+  #parts: ActorParts | null = null;
+  #cancelTouch: Cancel = () => undefined;
   #stopping: Promise<void> | null = null;
 
   constructor(parts: {
-    database: Database;
-    queue: ShardQueue;
-    sweeper: Sweeper;
+    fencing: Pick<Fencing, 'take' | 'renew'>;
+    sweeper: Pick<Sweeper, 'add' | 'remove' | 'stop'>;
+    channels: Pick<Channels, 'hearOf' | 'hearNoMoreOf'>;
+    time: ProcessTime;
     settings: HolderSettings;
     log: Logger;
   }) {
-    this.#database = parts.database;
-    this.#queue = parts.queue;
+    this.#fencing = parts.fencing;
     this.#sweeper = parts.sweeper;
+    this.#channels = parts.channels;
+    this.#time = parts.time;
     this.#settings = parts.settings;
     this.#log = parts.log;
     this.#renewals = new GroupCommit({ maxItems: parts.settings.shards, maxGroups: 1 }, (renewals) =>
@@ -57,37 +58,73 @@ export class ShardHolder {
     );
   }
 
-  /** Shards whose actors run. */
-  get owned(): number {
-    return [...this.#actors.values()].filter((actor) => !actor.isStopping).length;
+  /** Gives what actors are made of, which need the holder themselves. Before the first `take`. */
+  start(parts: ActorParts): void {
+    this.#parts = parts;
+    this.#touchLater();
+  }
+
+  /** Shards whose actors run, in order. */
+  owned(): number[] {
+    return [...this.#actors.keys()].sort((a, b) => a - b);
   }
 
   /** Deliveries and firings under way. */
   get inFlight(): number {
-    return [...this.#actors.values()].reduce((sum, actor) => sum + actor.inFlight, 0);
+    return [...this.#actors.values(), ...this.#leaving.values()].reduce((sum, actor) => sum + actor.inFlight, 0);
   }
 
-  /** Takes every shard: one statement for the epochs, one fence for each shard, nothing else is read. */
-  async takeAll(partsOf: () => ActorParts): Promise<void> {
-    const startedAtMs = performance.now();
-    const shards = Array.from({ length: this.#settings.shards }, (_, shard) => shard);
-    const granted = await grantEpochs(this.#database, this.#settings.node, shards);
-    const { epochs, lost } = await this.#fence(granted);
-    const parts = partsOf();
-    for (const [shard, epoch] of epochs) {
-      const actor = new ShardActor(shard, epoch, parts);
-      this.#actors.set(shard, actor);
-      actor.start();
-      this.#sweeper.add(actor, lost.has(shard));
-    }
-    this.#toucher = setInterval(() => void this.#touchAll(), this.#settings.touchMs);
-    const durationMs = Math.round(performance.now() - startedAtMs);
-    this.#log.info({ shards: epochs.size, queueLost: lost.size, durationMs }, 'shards taken');
+  /** Shards whose actors have been trying in vain to claim for this long. */
+  stuckFor(durationMs: number): number[] {
+    return [...this.#actors].filter(([, actor]) => actor.stuckMs >= durationMs).map(([shard]) => shard);
   }
 
-  /** Wakes a shard's actor if it is here and sleeps beyond this time. */
-  wake(shard: number, dueAtMs: number): void {
-    this.#actors.get(shard)?.wake(dueAtMs);
+  /**
+   * Takes shards over: new epochs, fences, actors; nothing else is read. Gives those that this node has now. Throws when a store is away:
+   * then none was taken.
+   */
+  async take(shards: readonly number[]): Promise<number[]> {
+    if (shards.length === 0 || this.#stopping !== null) return [];
+    const startedAtMs = this.#time.monotonicMs();
+    const { epochs, lost } = await this.#fencing.take(shards);
+    await this.#channels.hearOf([...epochs.keys()]);
+    for (const [shard, epoch] of epochs) this.#sweeper.add(this.#actorOf(shard, epoch), lost.has(shard));
+    const durationMs = Math.round(this.#time.monotonicMs() - startedAtMs);
+    const taken = [...epochs.keys()];
+    this.#log.info({ shards: taken, queueLost: lost.size, durationMs }, 'shards taken');
+    return taken;
+  }
+
+  /** Stops claiming from shards and waits a moment for what is under way. From then on another node may have them. */
+  async give(shards: readonly number[]): Promise<void> {
+    const startedAtMs = this.#time.monotonicMs();
+    const actors = this.#halt(shards);
+    await Promise.all(
+      actors.map(async (actor) => {
+        await actor.halt();
+        await actor.idleWithin(this.#settings.handoverMs);
+      }),
+    );
+    const inFlight = actors.reduce((sum, actor) => sum + actor.inFlight, 0);
+    const durationMs = Math.round(this.#time.monotonicMs() - startedAtMs);
+    this.#log.info({ shards: actors.map((actor) => actor.shard), inFlight, durationMs }, 'shards given');
+  }
+
+  /** Drops shards whose lease ended, or that were fenced: they may have another owner already. */
+  drop(shards: readonly number[]): void {
+    for (const actor of this.#halt(shards)) void actor.halt();
+  }
+
+  /** Wakes a shard's actor if it sleeps beyond this time. False when the shard is not owned here. */
+  wake(shard: number, dueAtMs: number): boolean {
+    const actor = this.#actors.get(shard);
+    actor?.wake(dueAtMs);
+    return actor !== undefined;
+  }
+
+  /** What other nodes queued lately may have been missed: every actor looks. */
+  wakeAll(): void {
+    for (const actor of this.#actors.values()) actor.wake(0);
   }
 
   /**
@@ -108,8 +145,7 @@ export class ShardHolder {
    * have forgotten what it was told last, and every shard is filled again from the table.
    */
   async redisIsBack(restarted: boolean): Promise<void> {
-    const actors = [...this.#actors.values()].filter((actor) => !actor.isStopping);
-    await this.#renewals.addAll(actors.map(({ shard }) => ({ shard, refusedEpoch: null, refill: restarted })));
+    await this.#renewals.addAll(this.owned().map((shard) => ({ shard, refusedEpoch: null, refill: restarted })));
   }
 
   /** Stops claiming, waits for what is under way up to the drain limit, gives back the rest. May be called again. */
@@ -119,13 +155,13 @@ export class ShardHolder {
   }
 
   async #stop(): Promise<void> {
-    await Promise.all([...this.#actors.values()].map((actor) => this.#stopActor(actor)));
-    if (this.#toucher !== null) clearInterval(this.#toucher);
+    this.#halt(this.owned());
+    await Promise.all([...this.#leaving.values()].map((actor) => this.#stopActor(actor)));
+    this.#cancelTouch();
     await this.#sweeper.stop();
   }
 
   async #stopActor(actor: ShardActor): Promise<void> {
-    this.#sweeper.remove(actor.shard);
     try {
       await actor.stop(this.#settings.drainMs);
     } catch (error) {
@@ -133,16 +169,45 @@ export class ShardHolder {
     }
   }
 
-  async #touchAll(): Promise<void> {
-    // What cannot be touched while Redis is away lapses, and the table is asked before it is sent again.
-    await Promise.allSettled([...this.#actors.values()].map((actor) => actor.touch()));
+  /** The shard's actor, running by this epoch: what this node still has in its hands from before stays in the same actor's. */
+  #actorOf(shard: number, epoch: number): ShardActor {
+    const parts = this.#parts;
+    if (parts === null) throw new Error('the holder was not started');
+    const known = this.#actors.get(shard) ?? this.#leaving.get(shard);
+    const actor = known ?? new ShardActor(shard, epoch, parts);
+    this.#leaving.delete(shard);
+    this.#actors.set(shard, actor);
+    if (known === undefined) actor.start();
+    else actor.resume(epoch);
+    return actor;
+  }
+
+  /** Moves shards to those that are leaving. */
+  #halt(shards: readonly number[]): ShardActor[] {
+    const halted = shards.flatMap((shard) => this.#actors.get(shard) ?? []);
+    for (const actor of halted) {
+      this.#sweeper.remove(actor.shard);
+      this.#actors.delete(actor.shard);
+      this.#leaving.set(actor.shard, actor);
+    }
+    if (halted.length > 0) void this.#channels.hearNoMoreOf(halted.map((actor) => actor.shard));
+    return halted;
+  }
+
+  #touchLater(): void {
+    this.#cancelTouch = this.#time.after(this.#settings.touchMs, () => {
+      this.#touchLater();
+      for (const [shard, actor] of this.#leaving) if (actor.inFlight === 0) this.#leaving.delete(shard);
+      // What cannot be touched while Redis is away lapses, and the table is asked before it is sent again.
+      void Promise.allSettled([...this.#actors.values(), ...this.#leaving.values()].map((actor) => actor.touch()));
+    });
   }
 
   async #renew(renewals: Renewal[]): Promise<(number | null)[]> {
     const held = new Map<number, number>();
     for (const { shard, refusedEpoch } of renewals) {
-      const epoch = this.#actors.get(shard)?.epoch ?? 0;
-      if (refusedEpoch === null || refusedEpoch === epoch) held.set(shard, epoch);
+      const epoch = this.#actors.get(shard)?.epoch;
+      if (epoch !== undefined && (refusedEpoch === null || refusedEpoch === epoch)) held.set(shard, epoch);
     }
     const refill = renewals.some((renewal) => renewal.refill);
     const epochs = held.size === 0 ? new Map<number, number>() : await this.#renewHeld(held, refill);
@@ -150,12 +215,11 @@ export class ShardHolder {
   }
 
   /** Grants and installs a new epoch for each shard that is still this node's under the epoch it holds. */
-  async #renewHeld(held: ReadonlyMap<number, number>, refill: boolean): Promise<Map<number, number>> {
-    const renewed = await renewEpochs(this.#database, this.#settings.node, held);
-    const { epochs, lost } = await this.#fence(renewed, refill);
+  async #renewHeld(held: ReadonlyMap<number, number>, refill: boolean): Promise<ReadonlyMap<number, number>> {
+    const { epochs, lost }: Fenced = await this.#fencing.renew(held, refill);
     for (const [shard, epoch] of epochs) {
       const actor = this.#actors.get(shard);
-      if (actor === undefined || actor.isStopping) continue;
+      if (actor === undefined || actor.isHalted) continue;
       actor.renew(epoch);
       this.#sweeper.add(actor, lost.has(shard));
     }
@@ -164,47 +228,5 @@ export class ShardHolder {
       'epochs renewed after the queue was away or lost',
     );
     return epochs;
-  }
-
-  /**
-   * Installs granted epochs in the queue. Gives those that hold, and which shards have to be filled again: their state was not there,
-   * or was newer than the table, as after a backup of the table was restored.
-   */
-  async #fence(
-    granted: ReadonlyMap<number, number>,
-    refill = false,
-  ): Promise<{ epochs: Map<number, number>; lost: Set<number> }> {
-    const epochs = new Map(granted);
-    const lost = new Set<number>();
-    const newer = new Map<number, number>();
-    await this.#fenceEach(granted, refill, (shard, fence) => {
-      if (!fence.installed) newer.set(shard, fence.previousEpoch ?? 0);
-      else if (refill || fence.completedAtMs === 0) lost.add(shard);
-    });
-    if (newer.size === 0) return { epochs, lost };
-    const overtaken = await overtakeEpochs(this.#database, this.#settings.node, newer);
-    this.#log.warn({ shards: overtaken.size }, 'the queue had newer epochs than the table: was a backup restored?');
-    for (const shard of newer.keys()) epochs.delete(shard);
-    await this.#fenceEach(overtaken, true, (shard, fence) => {
-      if (!fence.installed) return;
-      epochs.set(shard, overtaken.get(shard) ?? 0);
-      lost.add(shard);
-    });
-    return { epochs, lost };
-  }
-
-  async #fenceEach(
-    epochs: ReadonlyMap<number, number>,
-    refill: boolean,
-    told: (shard: number, fence: Fence) => void,
-  ): Promise<void> {
-    const all = [...epochs];
-    for (let start = 0; start < all.length; start += FENCES_AT_ONCE) {
-      await Promise.all(
-        all.slice(start, start + FENCES_AT_ONCE).map(async ([shard, epoch]) => {
-          told(shard, await this.#queue.fence(shard, epoch, refill));
-        }),
-      );
-    }
   }
 }

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { CarillonError } from '../domain/errors.js';
 
 const FOLDER = new URL('./lua/', import.meta.url);
@@ -21,7 +21,7 @@ export class Script {
    * Runs the script. Throws CarillonError QUEUE_UNAVAILABLE when Redis cannot be reached, is loading, or is full.
    * A script that Redis does not know was not run, so sending it again is safe.
    */
-  async run(redis: Redis, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+  async run(redis: Redis | Cluster, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     gatherWrites(redis);
     try {
       return await redis.evalsha(this.#hash, keys.length, ...keys, ...args);
@@ -40,7 +40,10 @@ export class Script {
  * What one turn of the event loop has for Redis goes out in one write at its end. A system call for each command, and a reply for
  * each, would cost both sides more than the commands.
  */
-function gatherWrites({ stream }: Redis): void {
+function gatherWrites(redis: Redis | Cluster): void {
+  // A cluster client has a stream for each of its servers.
+  if (!('stream' in redis)) return;
+  const { stream } = redis;
   // Before the first connection there is no stream, whatever its type says.
   if ((stream as typeof stream | undefined)?.writableCorked !== 0) return;
   stream.cork();

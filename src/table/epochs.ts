@@ -45,3 +45,15 @@ export async function overtakeEpochs(
   ]);
   return new Map(rows.map((row) => [row.shard, row.epoch]));
 }
+
+export interface ShardRow {
+  readonly shard: number;
+  readonly epoch: number;
+  /** The process that it was granted to last; null when it never was. */
+  readonly node: string | null;
+}
+
+/** Every shard, in order. */
+export async function readShards(table: Queryable): Promise<ShardRow[]> {
+  return table.run<ShardRow>('select-shards', []);
+}

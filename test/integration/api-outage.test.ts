@@ -11,6 +11,7 @@ import { Database } from '../../src/table/database.js';
 import { migrate } from '../../src/table/migrate.js';
 import { partitionBounds } from '../../src/table/maintenance.js';
 import { ensureTenant } from '../../src/table/tenants.js';
+import { NO_CLUSTER } from '../support/records.js';
 import { type OwnStore, ownPostgres } from '../support/stores.js';
 
 const TOKEN = 'outage-token-0123456789';
@@ -41,6 +42,7 @@ function services(changes: Partial<ApiServices> = {}): ApiServices {
     database,
     intake: intakeThat(() => Promise.reject(new Error('a secret detail'))),
     logger: pino({ level: 'silent' }),
+    cluster: NO_CLUSTER,
     health: { ready: () => ({ ok: false, why: 'this node is draining' }) },
     ...changes,
   };

@@ -91,6 +91,9 @@ class Process implements NodeProcess {
       CARILLON_CURRENT_SIGNING_KEY: TEST_SIGNING_KEYS.current,
       CARILLON_NEXT_SIGNING_KEY: TEST_SIGNING_KEYS.next,
       CARILLON_ALLOW_PRIVATE_DESTINATIONS: true,
+      CARILLON_LEASE_MS: 1_500,
+      CARILLON_HEARTBEAT_MS: 200,
+      CARILLON_LEAVE_MS: 0,
       ...settings,
     };
   }

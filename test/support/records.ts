@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { FastifyInstance, InjectOptions } from 'fastify';
 import { pino } from 'pino';
 import { buildApp } from '../../src/api/app.js';
+import type { ClusterView } from '../../src/api/services.js';
 import { configWith } from '../../src/config.js';
 import { fromUuid, messageId, type MessageId } from '../../src/domain/ids.js';
 import type { CallbackSpec, MessageKind, MessageState } from '../../src/domain/message.js';
@@ -99,6 +100,9 @@ export interface Answer {
 }
 
 /** A database with the schema and two tenants, and the API over it. */
+/** A node that is alone and owns nothing. */
+export const NO_CLUSTER: ClusterView = { members: () => [], owners: () => [], drain: () => Promise.resolve() };
+
 export class Records {
   readonly tenants: readonly [number, number];
   readonly #tokens = new Map<number, string>();
@@ -130,6 +134,7 @@ export class Records {
       database,
       intake: new TableIntake(database, clock) as unknown as Intake,
       logger: pino({ level: 'silent' }),
+      cluster: NO_CLUSTER,
       health: { ready: () => ({ ok: true }) },
     });
     await app.ready();

@@ -1,0 +1,182 @@
+// Makes a node's part in the cluster: the clients of the lock servers, the channels, the holder of its shards and its membership.
+
+import { Redis, type Cluster } from 'ioredis';
+import type { Logger } from 'pino';
+import type { ActorParts } from '../actor/actor-parts.js';
+import type { Sweeper } from '../actor/sweeper.js';
+import { type Config, lockServerUrls } from '../config.js';
+import type { ProcessTime } from '../domain/clock.js';
+import { Fencing } from '../membership/fencing.js';
+import { Membership, type MembershipEvents } from '../membership/membership.js';
+import { Roster } from '../membership/roster.js';
+import { ShardHolder } from '../membership/shard-holder.js';
+import { ShardLocks } from '../membership/shard-locks.js';
+import { Channels } from '../queue/channels.js';
+import type { ShardQueue } from '../queue/shard-queue.js';
+import type { Database } from '../table/database.js';
+import { grantEpochs, overtakeEpochs, readShards, renewEpochs } from '../table/epochs.js';
+
+const DEATHS_REMEMBERED_MS = 5 * 60_000;
+/** A lock server's answer is waited for so long, as a part of a lease: several must fit into what is left of it. */
+const LOCK_ANSWER = 1 / 8;
+const MIN_LOCK_ANSWER_MS = 100;
+
+export interface NodeCluster {
+  readonly locks: ShardLocks;
+  readonly channels: Channels;
+  readonly holder: ShardHolder;
+  readonly membership: Membership;
+  /** Wakes a shard's actor here, or tells the node that owns it. */
+  readonly wake: (shard: number, dueAtMs: number) => void;
+  /** Joins the cluster: resolves when this node has what is due to it. */
+  start(actorParts: ActorParts): Promise<void>;
+  /** After the membership was stopped. */
+  disconnect(): void;
+}
+
+/** This process's time. */
+export const processTime: ProcessTime = {
+  monotonicMs: () => performance.now(),
+  after: (delayMs, call) => {
+    const timer = setTimeout(call, delayMs);
+    return () => clearTimeout(timer);
+  },
+};
+
+export function makeCluster(parts: {
+  config: Config;
+  log: Logger;
+  identity: string;
+  database: Database;
+  redis: Redis | Cluster;
+  queue: ShardQueue;
+  sweeper: Sweeper;
+  events: MembershipEvents;
+  isTableAvailable: () => boolean;
+}): NodeCluster {
+  const { config, log, identity, database, redis, queue, sweeper } = parts;
+  const prefix = config.CARILLON_REDIS_PREFIX;
+  const lockClients = connectLockServers(config, redis, log);
+  const subscriber = redis instanceof Redis ? redis.duplicate() : redis.duplicate([]);
+  subscriber.on('error', () => undefined);
+  const channels = new Channels(redis, subscriber, prefix);
+  const locks = new ShardLocks(
+    lockClients,
+    { keyPrefix: `${prefix}:{locks}:`, leaseMs: config.CARILLON_LEASE_MS },
+    processTime,
+  );
+  const fencing = new Fencing({
+    authority: {
+      grant: (node, shards) => grantEpochs(database, node, shards),
+      renew: (node, held) => renewEpochs(database, node, held),
+      overtake: (node, stored) => overtakeEpochs(database, node, stored),
+    },
+    queue,
+    node: identity,
+    log,
+  });
+  const holder = new ShardHolder({
+    fencing,
+    sweeper,
+    channels,
+    time: processTime,
+    log,
+    settings: {
+      shards: config.CARILLON_SHARDS,
+      touchMs: config.CARILLON_TOUCH_MS,
+      drainMs: config.CARILLON_DRAIN_MS,
+      handoverMs: config.CARILLON_HANDOVER_MS,
+    },
+  });
+  const roster = new Roster(redis, {
+    prefix,
+    shards: config.CARILLON_SHARDS,
+    leaseMs: config.CARILLON_LEASE_MS,
+    deathsRememberedMs: DEATHS_REMEMBERED_MS,
+  });
+  const membership = new Membership({
+    locks,
+    roster,
+    holder,
+    channels,
+    time: processTime,
+    isTableAvailable: parts.isTableAvailable,
+    log,
+    events: parts.events,
+    settings: {
+      id: identity,
+      name: config.CARILLON_NODE_NAME,
+      leaseMs: config.CARILLON_LEASE_MS,
+      heartbeatMs: config.CARILLON_HEARTBEAT_MS,
+      joinGraceMs: config.CARILLON_JOIN_GRACE_MS,
+      handoversMax: config.CARILLON_HANDOVERS_MAX,
+    },
+  });
+  const start = async (actorParts: ActorParts): Promise<void> => {
+    await subscriber.connect();
+    // A lock server that is away is tried again in the background: a majority is enough.
+    await Promise.allSettled(lockClients.map((client) => client.connect()));
+    const neverGranted = (await readShards(database)).every(({ node }) => node === null);
+    if (neverGranted) await locks.vouchForEmptyServers();
+    holder.start(actorParts);
+    await channels.listen({
+      onWake: (shard, dueAtMs) => void holder.wake(shard, dueAtMs),
+      onFree: () => membership.nudge(),
+      onDrain: (id) => {
+        if (id === identity) void membership.drain();
+      },
+      onGap: () => holder.wakeAll(),
+    });
+    await membership.start();
+  };
+  return {
+    locks,
+    channels,
+    holder,
+    membership,
+    wake: (shard, dueAtMs) => {
+      if (!holder.wake(shard, dueAtMs)) channels.wake(shard, dueAtMs);
+    },
+    start,
+    disconnect: () => {
+      for (const client of [...lockClients, subscriber]) client.disconnect();
+    },
+  };
+}
+
+/** Connections of their own: a lock's answer is not to wait behind a delivery's script, and is not waited for as long. */
+function connectLockServers(config: Config, redis: Redis | Cluster, log: Logger): (Redis | Cluster)[] {
+  const answerMs = Math.max(MIN_LOCK_ANSWER_MS, Math.round(config.CARILLON_LEASE_MS * LOCK_ANSWER));
+  const options = {
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: answerMs,
+    connectTimeout: answerMs,
+    retryStrategy: (attempt: number) => Math.min(100 * attempt, 1_000),
+  };
+  const urls = lockServerUrls(config);
+  const clients = urls.map((url) => new Redis(url, options));
+  clients.forEach((client, index) => {
+    watchLockServer(client, urls[index] ?? '', log);
+  });
+  if (clients.length > 0) return clients;
+  const own = redis instanceof Redis ? redis.duplicate(options) : redis.duplicate([], { redisOptions: options });
+  // Those who use the same server for its data tell of its troubles.
+  own.on('error', () => undefined);
+  return [own];
+}
+
+function watchLockServer(client: Redis, url: string, log: Logger): void {
+  const { host } = new URL(url);
+  let isAway = false;
+  client.on('error', (error: Error) => {
+    if (!isAway) log.warn({ err: error, server: host }, 'a lock server cannot be reached');
+    isAway = true;
+  });
+  client.on('ready', () => {
+    if (isAway) log.info({ server: host }, 'a lock server is back');
+    isAway = false;
+  });
+}

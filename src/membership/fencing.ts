@@ -1,0 +1,85 @@
+// Gives shards new epochs: granted by the table, then installed in the queue. Reads nothing of what a shard holds.
+
+import type { Logger } from 'pino';
+import type { Fence, ShardQueue } from '../queue/shard-queue.js';
+
+/** The table's side: who was granted what. */
+export interface EpochAuthority {
+  grant(node: string, shards: readonly number[]): Promise<Map<number, number>>;
+  renew(node: string, held: ReadonlyMap<number, number>): Promise<Map<number, number>>;
+  overtake(node: string, stored: ReadonlyMap<number, number>): Promise<Map<number, number>>;
+}
+
+export interface Fenced {
+  /** The epochs that hold now, by shard. One that is missing has another owner. */
+  readonly epochs: ReadonlyMap<number, number>;
+  /** Shards whose queue has to be filled again from the table. */
+  readonly lost: ReadonlySet<number>;
+}
+
+/** Fences that are sent to Redis before their answers are awaited. */
+const FENCES_AT_ONCE = 64;
+
+export class Fencing {
+  readonly #authority: EpochAuthority;
+  readonly #queue: Pick<ShardQueue, 'fence'>;
+  readonly #node: string;
+  readonly #log: Logger;
+
+  constructor(parts: { authority: EpochAuthority; queue: Pick<ShardQueue, 'fence'>; node: string; log: Logger }) {
+    this.#authority = parts.authority;
+    this.#queue = parts.queue;
+    this.#node = parts.node;
+    this.#log = parts.log;
+  }
+
+  /** Takes shards over, whoever had them: one statement for all, one fence for each. */
+  async take(shards: readonly number[]): Promise<Fenced> {
+    return this.#install(await this.#authority.grant(this.#node, shards), false);
+  }
+
+  /** New epochs for shards that are this node's in the table, under these epochs or later ones. With `refill` all are filled again. */
+  async renew(held: ReadonlyMap<number, number>, refill: boolean): Promise<Fenced> {
+    return this.#install(await this.#authority.renew(this.#node, held), refill);
+  }
+
+  /**
+   * To be filled again are shards whose state was not there, or was newer than the table, as after a backup of the table was restored:
+   * these are lifted above what the queue has.
+   */
+  async #install(granted: ReadonlyMap<number, number>, refill: boolean): Promise<Fenced> {
+    const epochs = new Map(granted);
+    const lost = new Set<number>();
+    const newer = new Map<number, number>();
+    await this.#fenceEach(granted, refill, (shard, fence) => {
+      if (!fence.installed) newer.set(shard, fence.previousEpoch ?? 0);
+      else if (refill || fence.completedAtMs === 0) lost.add(shard);
+    });
+    if (newer.size === 0) return { epochs, lost };
+    for (const shard of newer.keys()) epochs.delete(shard);
+    const overtaken = await this.#authority.overtake(this.#node, newer);
+    if (overtaken.size === 0) return { epochs, lost };
+    this.#log.warn({ shards: overtaken.size }, 'the queue had newer epochs than the table: was a backup restored?');
+    await this.#fenceEach(overtaken, true, (shard, fence) => {
+      if (!fence.installed) return;
+      epochs.set(shard, overtaken.get(shard) ?? 0);
+      lost.add(shard);
+    });
+    return { epochs, lost };
+  }
+
+  async #fenceEach(
+    epochs: ReadonlyMap<number, number>,
+    refill: boolean,
+    told: (shard: number, fence: Fence) => void,
+  ): Promise<void> {
+    const all = [...epochs];
+    for (let start = 0; start < all.length; start += FENCES_AT_ONCE) {
+      await Promise.all(
+        all.slice(start, start + FENCES_AT_ONCE).map(async ([shard, epoch]) => {
+          told(shard, await this.#queue.fence(shard, epoch, refill));
+        }),
+      );
+    }
+  }
+}

@@ -1,0 +1,287 @@
+// A node's part in the cluster: a heartbeat that extends its leases and tells the roster, and a plan that it carries out by giving shards
+// it has too many of and taking free ones that are due to it. Nobody takes what somebody holds; the locks decide who tries, the epochs
+// decide who succeeds.
+//
+// Heartbeats go on while shards are given and taken, which may take as long as the stores do.
+
+import type { Logger } from 'pino';
+import type { Cancel, ProcessTime } from '../domain/clock.js';
+import { CarillonError } from '../domain/errors.js';
+import { Signal } from '../actor/signal.js';
+import type { Channels } from '../queue/channels.js';
+import { eligibleMembers, hasLiveOwner } from './eligibility.js';
+import { planOwners } from './plan.js';
+import type { Roster, RosterView } from './roster.js';
+import type { ShardHolder } from './shard-holder.js';
+import type { ShardLocks } from './shard-locks.js';
+
+export interface MembershipSettings {
+  /** This process: its label and a random end. */
+  readonly id: string;
+  readonly name: string;
+  readonly leaseMs: number;
+  readonly heartbeatMs: number;
+  /** A node counts for new shards only after this much uptime. */
+  readonly joinGraceMs: number;
+  /** Most shards that a node gives away in one heartbeat. */
+  readonly handoversMax: number;
+}
+
+/** What happened to leases, for those who measure. */
+export interface MembershipEvents {
+  readonly onGiven: (shards: number, durationMs: number) => void;
+  readonly onTaken: (shards: number, durationMs: number) => void;
+  readonly onLapsed: (shards: number) => void;
+}
+
+interface MembershipParts {
+  readonly locks: Pick<ShardLocks, 'held' | 'acquire' | 'extend' | 'release'>;
+  readonly roster: Pick<Roster, 'beat' | 'own' | 'disown' | 'leave'>;
+  readonly holder: Pick<ShardHolder, 'owned' | 'stuckFor' | 'take' | 'give' | 'drop' | 'stop'>;
+  readonly channels: Pick<Channels, 'announceFree'>;
+  readonly time: ProcessTime;
+  /** Nobody takes shards while the table is away: no epoch could be granted. */
+  readonly isTableAvailable: () => boolean;
+  readonly settings: MembershipSettings;
+  readonly events: MembershipEvents;
+  readonly log: Logger;
+}
+
+/** With no owner alive, the first plan waits for so many heartbeats: nodes that start together share from the beginning. */
+const COLD_START_BEATS = 2;
+
+export class Membership {
+  readonly #parts: MembershipParts;
+  readonly #startedAtMs: number;
+  #view: RosterView | null = null;
+  #beats = 0;
+  #draining = false;
+  #stopped = false;
+  #beating: Promise<boolean> | null = null;
+  #beatAgain = false;
+  #cancelBeat: Cancel = () => undefined;
+  /** Shards on their way to or from this node: their locks are held without an actor for a while. */
+  readonly #moving = new Set<number>();
+  #rebalancing: Promise<void> | null = null;
+  #rebalanceAgain = false;
+  readonly #settled = new Signal();
+
+  constructor(parts: MembershipParts) {
+    this.#parts = parts;
+    this.#startedAtMs = parts.time.monotonicMs();
+  }
+
+  /** What the last heartbeat read; null before the first. */
+  get view(): RosterView | null {
+    return this.#view;
+  }
+
+  get isDraining(): boolean {
+    return this.#draining;
+  }
+
+  /** Joins. Resolves when this node has what is due to it, or nothing is yet. */
+  async start(): Promise<void> {
+    this.#beatLater(0);
+    await this.#settled.given;
+  }
+
+  /** There may be shards to take: looks at once. */
+  nudge(): void {
+    if (this.#stopped) return;
+    if (this.#beating !== null) {
+      this.#beatAgain = true;
+      return;
+    }
+    this.#cancelBeat();
+    this.#beatLater(0);
+  }
+
+  /** Gives every shard away and takes no more; the node stays in the roster as draining. */
+  async drain(): Promise<void> {
+    if (!this.#draining) this.#parts.log.info('draining');
+    this.#draining = true;
+    // Others plan without this node before it gives. What was begun before does not know that it drains.
+    await this.#beating;
+    await this.#beat();
+    await this.#rebalancing;
+    await this.#rebalance();
+  }
+
+  /** Drains, waits for what is under way up to the drain limit, and leaves. May be called again. */
+  async stop(): Promise<void> {
+    const { holder, locks, roster, channels, settings, log } = this.#parts;
+    await this.drain();
+    this.#stopped = true;
+    this.#settled.give();
+    this.#cancelBeat();
+    await this.#beating;
+    await this.#rebalancing;
+    const left = locks.held();
+    holder.drop(holder.owned());
+    await this.#quietly('leave', async () => {
+      await roster.disown(settings.id, left);
+      await roster.leave(settings.id);
+    });
+    await locks.release(left);
+    if (left.length > 0) await channels.announceFree();
+    log.debug({ shards: left.length }, 'left the roster');
+    await holder.stop();
+  }
+
+  /** A shard's actor found out that it has another owner. */
+  fenced(shard: number): void {
+    this.#parts.holder.drop([shard]);
+    this.nudge();
+  }
+
+  #beatLater(delayMs: number): void {
+    this.#cancelBeat = this.#parts.time.after(delayMs, () => void this.#beatOnce());
+  }
+
+  async #beatOnce(): Promise<void> {
+    // Nobody plans by what an earlier heartbeat read.
+    if (await this.#beat()) void this.#rebalance();
+    if (this.#stopped) return;
+    this.#cancelBeat();
+    const delayMs = this.#beatAgain ? 0 : this.#parts.settings.heartbeatMs;
+    this.#beatAgain = false;
+    this.#beatLater(delayMs);
+  }
+
+  /** One at a time. Tells whether the roster was read. */
+  #beat(): Promise<boolean> {
+    this.#beating ??= this.#heartbeat().finally(() => (this.#beating = null));
+    return this.#beating;
+  }
+
+  async #heartbeat(): Promise<boolean> {
+    const { locks, holder, roster, settings, events, log } = this.#parts;
+    // A shard that this node cannot work on is for others, or for nobody while the store is away.
+    const stuck = holder.stuckFor(settings.leaseMs);
+    if (stuck.length > 0) {
+      log.warn({ shards: stuck }, 'shards could not be claimed from for a lease: they are given up');
+      holder.drop(stuck);
+      await locks.release(stuck);
+    }
+    const lost = await locks.extend();
+    this.#reconcile(lost);
+    if (lost.length > 0) {
+      log.warn({ shards: lost }, 'leases lapsed');
+      events.onLapsed(lost.length);
+    }
+    return this.#quietly('heartbeat', async () => {
+      const about = {
+        name: settings.name,
+        uptimeMs: Math.round(this.#parts.time.monotonicMs() - this.#startedAtMs),
+        draining: this.#draining,
+      };
+      this.#view = await roster.beat(settings.id, about, holder.owned());
+      this.#beats += 1;
+    });
+  }
+
+  /** Locks and actors belong together: neither outlives the other, except while a shard moves. */
+  #reconcile(lost: readonly number[]): void {
+    const { locks, holder } = this.#parts;
+    holder.drop(lost);
+    const held = new Set(locks.held());
+    const owned = holder.owned();
+    holder.drop(owned.filter((shard) => !held.has(shard) && !this.#moving.has(shard)));
+    const running = new Set(holder.owned());
+    const orphans = [...held].filter((shard) => !running.has(shard) && !this.#moving.has(shard));
+    if (orphans.length > 0) void locks.release(orphans);
+  }
+
+  /** Carries the plan out; one at a time, and once more if asked for meanwhile. */
+  #rebalance(): Promise<void> {
+    if (this.#rebalancing !== null) {
+      this.#rebalanceAgain = true;
+      return this.#rebalancing;
+    }
+    this.#rebalancing = this.#rebalanceOnce().finally(() => {
+      this.#rebalancing = null;
+      const again = this.#rebalanceAgain;
+      this.#rebalanceAgain = false;
+      if (again && !this.#stopped) this.nudge();
+    });
+    return this.#rebalancing;
+  }
+
+  async #rebalanceOnce(): Promise<void> {
+    const { holder, settings, isTableAvailable } = this.#parts;
+    const { id, handoversMax, joinGraceMs } = settings;
+    await this.#quietly('rebalance', async () => {
+      if (this.#draining) return this.#give(holder.owned());
+      const view = this.#view;
+      if (view === null || !isTableAvailable()) return;
+      if (!hasLiveOwner(view) && this.#beats < COLD_START_BEATS) return;
+      const plan = planOwners(eligibleMembers(view, joinGraceMs), view.owners);
+      const owned = new Set(holder.owned());
+      const isDue = (owner: string, shard: number): boolean =>
+        owner === id && !owned.has(shard) && isFree(view, shard, id);
+      await this.#give([...owned].filter((shard) => plan[shard] !== id).slice(0, handoversMax));
+      await this.#take(plan.flatMap((owner, shard) => (isDue(owner, shard) ? [shard] : [])));
+      this.#settled.give();
+    });
+  }
+
+  async #give(shards: readonly number[]): Promise<void> {
+    if (shards.length === 0) return;
+    const { holder, roster, locks, channels, settings, events, time } = this.#parts;
+    const startedAtMs = time.monotonicMs();
+    await this.#whileMoving(shards, async () => {
+      await holder.give(shards);
+      // The name first: or it could be taken off after the next owner has written its own.
+      await this.#quietly('disown', () => roster.disown(settings.id, shards));
+      await locks.release(shards);
+    });
+    await channels.announceFree();
+    events.onGiven(shards.length, time.monotonicMs() - startedAtMs);
+  }
+
+  async #take(shards: readonly number[]): Promise<void> {
+    if (shards.length === 0) return;
+    const { holder, roster, locks, settings, events, time } = this.#parts;
+    const startedAtMs = time.monotonicMs();
+    await this.#whileMoving(shards, async () => {
+      const locked = await locks.acquire(shards);
+      if (locked.length === 0) return;
+      let taken: number[] = [];
+      try {
+        taken = await holder.take(locked);
+        await roster.own(settings.id, taken);
+      } finally {
+        const others = locked.filter((shard) => !taken.includes(shard));
+        if (others.length > 0) await locks.release(others);
+      }
+      events.onTaken(taken.length, time.monotonicMs() - startedAtMs);
+    });
+  }
+
+  async #whileMoving(shards: readonly number[], work: () => Promise<void>): Promise<void> {
+    for (const shard of shards) this.#moving.add(shard);
+    try {
+      await work();
+    } finally {
+      for (const shard of shards) this.#moving.delete(shard);
+    }
+  }
+
+  /** A store that is away is known to those who watch it, and the next heartbeat tries again. */
+  async #quietly(what: string, work: () => Promise<unknown>): Promise<boolean> {
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      if (!(error instanceof CarillonError)) this.#parts.log.error({ err: error, what }, 'membership failed');
+      return false;
+    }
+  }
+}
+
+/** Free as far as the roster knows: nobody's, a dead node's, or said to be ours although it is not. */
+function isFree(view: RosterView, shard: number, id: string): boolean {
+  const owner = view.owners[shard] ?? null;
+  return owner === null || owner === id || !view.members.some((member) => member.id === owner);
+}

@@ -1,0 +1,134 @@
+// The roster in the data Redis: who is there, and who says that they own what. A hint for planning, never a guard: it may be lost, late or
+// wrong at any time, and each heartbeat says again what the node knows to be so.
+
+import type { Cluster, Redis } from 'ioredis';
+import { queueError, Script } from '../queue/script.js';
+import type { Owners } from './plan.js';
+
+/** What a node tells of itself. */
+export interface AboutNode {
+  readonly name: string;
+  /** Since the process began, by its own clock. */
+  readonly uptimeMs: number;
+  readonly draining: boolean;
+}
+
+export interface Member extends AboutNode {
+  readonly id: string;
+  /** Since its last heartbeat, by Redis's clock. */
+  readonly heardMs: number;
+}
+
+export interface RosterView {
+  /** By id. */
+  readonly members: readonly Member[];
+  /** By shard, as far as anybody said so; the owner may be dead. */
+  readonly owners: Owners;
+  /** How often processes of a name died (were not heard of for a lease) lately. */
+  readonly deaths: ReadonlyMap<string, number>;
+}
+
+export interface RosterSettings {
+  readonly prefix: string;
+  readonly shards: number;
+  readonly leaseMs: number;
+  readonly deathsRememberedMs: number;
+}
+
+const scripts = { beat: new Script('beat'), disown: new Script('disown') };
+
+export class Roster {
+  readonly #redis: Redis | Cluster;
+  readonly #settings: RosterSettings;
+  readonly #keys: {
+    readonly members: string;
+    readonly about: string;
+    readonly owners: string;
+    readonly deaths: string;
+  };
+
+  constructor(redis: Redis | Cluster, settings: RosterSettings) {
+    this.#redis = redis;
+    this.#settings = settings;
+    const tag = `${settings.prefix}:{roster}`;
+    this.#keys = { members: `${tag}:members`, about: `${tag}:about`, owners: `${tag}:owners`, deaths: `${tag}:deaths` };
+  }
+
+  /** Says that the node is there and owns these shards, and reads the roster. Throws QUEUE_UNAVAILABLE when Redis is away. */
+  async beat(id: string, about: AboutNode, owned: readonly number[]): Promise<RosterView> {
+    const { members, about: abouts, owners, deaths } = this.#keys;
+    const { leaseMs, deathsRememberedMs } = this.#settings;
+    const reply = (await scripts.beat.run(
+      this.#redis,
+      [members, abouts, owners, deaths],
+      [id, JSON.stringify(about), leaseMs, deathsRememberedMs, ...owned],
+    )) as [number, string[], string[], string[], string[]];
+    return this.#viewOf(reply);
+  }
+
+  /** Says that the node took shards, ahead of its next heartbeat. */
+  async own(id: string, shards: readonly number[]): Promise<void> {
+    if (shards.length === 0) return;
+    await this.#guarded(() => this.#redis.hset(this.#keys.owners, ...shards.flatMap((shard) => [String(shard), id])));
+  }
+
+  /** Takes the node's name off shards, where no other name stands there by now. */
+  async disown(id: string, shards: readonly number[]): Promise<void> {
+    if (shards.length > 0) await scripts.disown.run(this.#redis, [this.#keys.owners], [id, ...shards]);
+  }
+
+  /** Takes the node out. */
+  async leave(id: string): Promise<void> {
+    await this.#guarded(async () => {
+      await this.#redis.zrem(this.#keys.members, id);
+      await this.#redis.hdel(this.#keys.about, id);
+    });
+  }
+
+  #viewOf([now, heard, abouts, owners, deaths]: [number, string[], string[], string[], string[]]): RosterView {
+    const aboutOf = new Map(pairs(abouts));
+    const members = pairs(heard).flatMap(([id, heardAtMs]) => {
+      const about = readAbout(aboutOf.get(id));
+      return about === null ? [] : [{ id, heardMs: Math.max(0, now - Number(heardAtMs)), ...about }];
+    });
+    const ownerOf = new Map(pairs(owners));
+    return {
+      members: members.sort((a, b) => (a.id < b.id ? -1 : 1)),
+      owners: Array.from({ length: this.#settings.shards }, (_, shard) => ownerOf.get(String(shard)) ?? null),
+      deaths: countByName(pairs(deaths).map(([id]) => nameOf(id))),
+    };
+  }
+
+  async #guarded<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      throw queueError(error);
+    }
+  }
+}
+
+/** A node's identity is its label and a random end, so that two processes of one name are told apart. */
+export function nameOf(id: string): string {
+  return id.slice(0, id.lastIndexOf('-'));
+}
+
+function readAbout(text: string | undefined): AboutNode | null {
+  if (text === undefined) return null;
+  const { name, uptimeMs, draining } = JSON.parse(text) as Partial<AboutNode>;
+  return { name: name ?? '', uptimeMs: uptimeMs ?? 0, draining: draining ?? false };
+}
+
+function countByName(names: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}
+
+function pairs(flat: readonly string[]): [string, string][] {
+  const found: [string, string][] = [];
+  for (let index = 0; index + 1 < flat.length; index += 2) {
+    found.push([String(flat[index]), String(flat[index + 1])]);
+  }
+  return found;
+}

@@ -1,0 +1,75 @@
+// What nodes tell each other at once, over Redis's publish and subscribe. Everything told here is a hint that saves time: whoever misses it
+// finds out by itself a little later (an idle actor's next claim, the next heartbeat).
+
+import type { Cluster, Redis } from 'ioredis';
+
+export interface ChannelEvents {
+  /** Work due at this time was queued in a shard of ours by another node. */
+  readonly onWake: (shard: number, dueAtMs: number) => void;
+  /** Shards are free to be taken. */
+  readonly onFree: () => void;
+  /** Somebody asks a node, by its id, to drain. */
+  readonly onDrain: (id: string) => void;
+  /** The subscription is back after it was broken: what was told meanwhile is unknown. */
+  readonly onGap: () => void;
+}
+
+export class Channels {
+  readonly #publisher: Redis | Cluster;
+  readonly #subscriber: Redis | Cluster;
+  readonly #prefix: string;
+
+  /** `subscriber` is a connection of its own, connected already. */
+  constructor(publisher: Redis | Cluster, subscriber: Redis | Cluster, prefix: string) {
+    this.#publisher = publisher;
+    this.#subscriber = subscriber;
+    this.#prefix = prefix;
+  }
+
+  async listen(events: ChannelEvents): Promise<void> {
+    const wakes = `${this.#prefix}:wake:`;
+    this.#subscriber.on('message', (channel: string, text: string) => {
+      if (channel.startsWith(wakes)) events.onWake(Number(channel.slice(wakes.length)), Number(text));
+      else if (text === 'free') events.onFree();
+      else if (text.startsWith('drain ')) events.onDrain(text.slice('drain '.length));
+    });
+    this.#subscriber.on('ready', () => events.onGap());
+    await this.#subscriber.subscribe(`${this.#prefix}:cluster`);
+  }
+
+  /** Hears of work for shards of ours; without it they would sleep until their own next claim. Does not fail. */
+  async hearOf(shards: readonly number[]): Promise<void> {
+    await this.#quietly(() => this.#subscriber.subscribe(...this.#wakeChannels(shards)));
+  }
+
+  async hearNoMoreOf(shards: readonly number[]): Promise<void> {
+    await this.#quietly(() => this.#subscriber.unsubscribe(...this.#wakeChannels(shards)));
+  }
+
+  /** Tells the owner of a shard, another node, that work due then was queued. */
+  wake(shard: number, dueAtMs: number): void {
+    void this.#quietly(() => this.#publisher.publish(`${this.#prefix}:wake:${shard}`, String(Math.ceil(dueAtMs))));
+  }
+
+  /** Tells every node that there are shards to be taken. */
+  async announceFree(): Promise<void> {
+    await this.#quietly(() => this.#publisher.publish(`${this.#prefix}:cluster`, 'free'));
+  }
+
+  /** Asks a node to drain. */
+  async askToDrain(id: string): Promise<void> {
+    await this.#publisher.publish(`${this.#prefix}:cluster`, `drain ${id}`);
+  }
+
+  #wakeChannels(shards: readonly number[]): string[] {
+    return shards.map((shard) => `${this.#prefix}:wake:${shard}`);
+  }
+
+  async #quietly(tell: () => Promise<unknown>): Promise<void> {
+    try {
+      await tell();
+    } catch {
+      // Redis is away; a hint that is missed costs a little time.
+    }
+  }
+}

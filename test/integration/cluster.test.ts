@@ -1,0 +1,93 @@
+// Several nodes on the same stores: they share the shards, hand them over in order, and take over from one that is gone.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { pino } from 'pino';
+import { startNode, type Node } from '../../src/compose.js';
+import { configWith, type Config } from '../../src/config.js';
+import { startTestNode, TEST_ADMIN_TOKEN, TEST_SHARDS, type TestNode } from '../support/node.js';
+
+interface NodeView {
+  readonly id: string;
+  readonly name: string;
+  readonly shards: number;
+  readonly draining: boolean;
+}
+
+let first: TestNode;
+const others: Node[] = [];
+beforeEach(async () => {
+  first = await startTestNode({ CARILLON_JOIN_GRACE_MS: 100, CARILLON_NODE_NAME: 'first' });
+});
+afterEach(async () => {
+  await Promise.all(others.splice(0).map((node) => node.stop()));
+  await first.stop();
+});
+
+async function join(name: string, changes: Partial<Config> = {}): Promise<Node> {
+  const config = configWith({ ...first.config, CARILLON_PORT: 0, CARILLON_NODE_NAME: name, ...changes });
+  const node = await startNode(config, pino({ level: process.env.CARILLON_TEST_LOG ?? 'silent' }));
+  others.push(node);
+  return node;
+}
+
+async function admin<Answer>(path: string, method = 'GET'): Promise<Answer> {
+  const response = await fetch(`${first.url}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${TEST_ADMIN_TOKEN}` },
+  });
+  return (await response.json()) as Answer;
+}
+
+async function shares(): Promise<Record<string, number>> {
+  const { nodes } = await admin<{ nodes: NodeView[] }>('/admin/nodes');
+  return Object.fromEntries(nodes.map(({ name, shards }) => [name, shards]));
+}
+
+const until = { timeout: 10_000, interval: 20 };
+
+describe('a cluster', () => {
+  it('shares the shards evenly when nodes join, and gives all to those that stay', async () => {
+    await join('second');
+    await expect.poll(shares, until).toEqual({ first: TEST_SHARDS / 2, second: TEST_SHARDS / 2 });
+    const third = await join('third');
+    await expect
+      .poll(async () => Object.values(await shares()).sort((a, b) => a - b), until)
+      .toEqual([5, 5, TEST_SHARDS - 10]);
+    await third.stop();
+    await expect.poll(shares, until).toEqual({ first: TEST_SHARDS / 2, second: TEST_SHARDS / 2 });
+  });
+
+  it('delivers once, and at once, what any node accepts for a shard of any node', async () => {
+    const second = await join('second');
+    await expect.poll(shares, until).toEqual({ first: TEST_SHARDS / 2, second: TEST_SHARDS / 2 });
+    const urls = [first.url, second.url];
+    const sentAtMs = Date.now();
+    await Promise.all(
+      Array.from({ length: 60 }, async (_, index) => {
+        const response = await fetch(`${urls[index % 2]}/v2/publish/${first.sink.url}/hit?n=${index}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${first.token}` },
+          body: String(index),
+        });
+        expect(response.status).toBe(200);
+      }),
+    );
+    await expect.poll(() => first.sink.calls.length, until).toBe(60);
+    // Far below an idle actor's own next claim (5 s): those that sleep are woken across nodes.
+    expect(Date.now() - sentAtMs).toBeLessThan(4_000);
+    expect(new Set(first.sink.calls.map(({ body }) => body.toString())).size).toBe(60);
+  });
+
+  it('drains a node by request, which goes on answering and is not ready', async () => {
+    const second = await join('second');
+    await expect.poll(shares, until).toEqual({ first: TEST_SHARDS / 2, second: TEST_SHARDS / 2 });
+    const { nodes } = await admin<{ nodes: NodeView[] }>('/admin/nodes');
+    const id = nodes.find(({ name }) => name === 'second')?.id ?? '';
+    await admin(`/admin/nodes/${id}/drain`, 'POST');
+    await expect.poll(shares, until).toEqual({ first: TEST_SHARDS, second: 0 });
+    expect((await fetch(`${second.url}/readyz`)).status).toBe(503);
+    expect((await fetch(`${second.url}/healthz`)).status).toBe(200);
+    const { shards } = await admin<{ shards: { node: string | null }[] }>('/admin/shards');
+    expect(new Set(shards.map(({ node }) => node))).toEqual(new Set(['first']));
+  });
+});
