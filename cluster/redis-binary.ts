@@ -1,7 +1,7 @@
 /** Finds the machine's Redis or Valkey server program, and installs it where that takes no question. */
-import { spawn, spawnSync } from 'node:child_process';
-import { accessSync, closeSync, constants, mkdirSync, openSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
 import path from 'node:path';
+import { canInstallPackages, installPackage, isExecutable } from './debian-packages.js';
 
 /** A server program and the name it must see itself called by. */
 export interface RedisBinary {
@@ -35,51 +35,14 @@ export function findRedisBinary(searchPath = process.env.PATH ?? ''): RedisBinar
 export async function ensureRedisBinary(log: string, say: (line: string) => void): Promise<RedisBinary> {
   const found = findRedisBinary();
   if (found !== undefined) return found;
-  if (process.platform === 'linux' && process.getuid?.() === 0 && isExecutable('/usr/bin/apt-get')) {
+  if (canInstallPackages()) {
     say(`Redis is not installed: installing redis-tools with apt-get (output in ${log})`);
-    await aptInstall(log);
+    // This package has the program without the system service, user and port 6379 that redis-server brings along.
+    await installPackage('redis-tools', log);
     const installed = findRedisBinary();
     if (installed !== undefined) return installed;
   }
   throw new Error(`Carillon needs redis-server or valkey-server, ${wanted()}: ${howToInstall()}`);
-}
-
-/**
- * The package redis-tools has the program without the system service, user and port 6379 that redis-server brings along:
- * we start our own, so none of those should appear on the machine.
- */
-async function aptInstall(log: string): Promise<void> {
-  mkdirSync(path.dirname(log), { recursive: true });
-  const options = ['-q', '-y', '-o', 'DPkg::Lock::Timeout=120', '-o', 'Acquire::Retries=3'];
-  // An index that cannot be refreshed may still do.
-  const updated = await run('/usr/bin/apt-get', [...options, 'update'], log);
-  const installed = await run(
-    '/usr/bin/apt-get',
-    [...options, '--no-install-recommends', 'install', 'redis-tools'],
-    log,
-  );
-  if (installed !== 0) {
-    throw new Error(
-      `apt-get could not install redis-tools (update ended with ${updated}, install with ${installed}; see ${log}). ` +
-        `Carillon needs redis-server or valkey-server, ${wanted()}`,
-    );
-  }
-}
-
-async function run(file: string, args: readonly string[], log: string): Promise<number> {
-  const descriptor = openSync(log, 'a');
-  try {
-    return await new Promise((resolve, reject) => {
-      const child = spawn(file, args, {
-        stdio: ['ignore', descriptor, descriptor],
-        env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', NEEDRESTART_MODE: 'l' },
-      });
-      child.once('error', reject);
-      child.once('exit', (code) => resolve(code ?? 1));
-    });
-  } finally {
-    closeSync(descriptor);
-  }
 }
 
 function probe(file: string, argv0: string): RedisBinary | undefined {
@@ -90,15 +53,6 @@ function probe(file: string, argv0: string): RedisBinary | undefined {
   const [, major, minor, rest] = match;
   if (Number(major) < OLDEST_MAJOR) return undefined;
   return { file, argv0, version: `${major}.${minor}${rest}` };
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function wanted(): string {
