@@ -112,10 +112,16 @@ export class Sweeper {
     };
     this.#shards.set(actor.shard, timers);
     const { promoteEveryMs, rescueEveryMs, shards } = this.#settings;
-    const place = actor.shard / shards;
-    this.#in(timers, 'promote', place * promoteEveryMs, promoteEveryMs);
-    this.#in(timers, 'rescue', place * rescueEveryMs, rescueEveryMs);
+    const place = (actor.shard + 1) / shards;
+    this.#in(timers, 'promote', this.#untilPlace(place, promoteEveryMs), promoteEveryMs);
+    this.#in(timers, 'rescue', this.#untilPlace(place, rescueEveryMs), rescueEveryMs);
     return timers;
+  }
+
+  /** How long until a shard's place in the period. Periods are those of Redis's clock, so that a shard that often moves is swept as often. */
+  #untilPlace(place: number, periodMs: number): number {
+    const inPeriodMs = this.#parts.clock.nowMs() % periodMs;
+    return (place * periodMs - inPeriodMs + periodMs) % periodMs;
   }
 
   #in(timers: Timers, name: SweepName, delayMs: number, everyMs: number): void {

@@ -23,7 +23,7 @@ export interface Rescued extends Swept {
 }
 
 /**
- * `overdueMs`: how late work must be to count as lost; 0 right after a takeover. `position`: what the pass before gave. `takenAtMs`: when the
+ * `overdueMs`: how late work must be to count as lost; 0 right after a takeover, which looks for messages only. `position`: what the pass before gave. `takenAtMs`: when the
  * shard was taken or its epoch renewed. Whoever recorded occurrences before without queueing them is fenced since, and cannot bring a
  * payload any more; those of the present epoch may be on their way, as what clients sent may be.
  */
@@ -37,6 +37,8 @@ export async function rescue(
   const overdueAtMs = Math.floor(parts.clock.nowMs()) - overdueMs;
   const messages = await rescueMessages(parts, swept, { overdueAtMs, position, takenAtMs });
   if (messages.fenced) return messages;
+  // A schedule that was being fired is in flight in the queue, lapses there and is claimed again: a takeover need not look for it.
+  if (overdueMs === 0) return messages;
   const schedules = await recur(parts, swept, 0, overdueAtMs + 1);
   if (schedules.fenced) return { ...FENCED, position };
   return { ...messages, queued: messages.queued + schedules.queued, read: messages.read + schedules.read };
