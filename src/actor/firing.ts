@@ -121,7 +121,7 @@ export class Firing {
   #entryOf(message: Message, nowMs: number, isFresh: boolean): QueueEntry {
     const isImmediate = tierOf(message.dueAtMs, nowMs, this.#settings.tiers) === 'immediate';
     const payload = isImmediate && isFresh ? encodePayload(message, this.#settings.inlineMaxBytes) : '';
-    return { id: message.id, dueAtMs: message.dueAtMs, payload };
+    return { id: message.id, dueAtMs: message.dueAtMs, payload, createdAtMs: message.createdAtMs };
   }
 
   async #toQueue(

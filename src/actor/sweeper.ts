@@ -41,6 +41,8 @@ interface Timers {
   /** Sweeps that ended because the queue had a newer epoch than the actor yet. */
   readonly cutOff: Set<SweepName>;
   rescued: MessageId;
+  /** When the shard was taken or its epoch renewed last, by Redis's clock. */
+  takenAtMs: number;
 }
 
 export class Sweeper {
@@ -64,11 +66,13 @@ export class Sweeper {
 
   /**
    * Begins to sweep a shard: at once what a takeover (or an emptied queue, `lost`) calls for, then period by period. Called again when
-   * the shard's epoch was renewed: what that cut off is made up for, and the periods go on, so that many renewals put off no sweep.
+   * the shard's epoch was renewed: what that cut off is made up for, and the periods go on, so that many renewals put off no sweep. To be
+   * called in the same turn as the actor's start or renewal: an occurrence that was recorded before is taken for a former epoch's.
    */
   add(actor: ShardActor, lost: boolean): void {
     const known = this.#shards.get(actor.shard);
     const timers = known?.actor === actor ? known : this.#begin(actor);
+    timers.takenAtMs = Math.floor(this.#parts.clock.nowMs());
     if (lost || timers.cutOff.has('promote')) this.#run('promote', timers, 0);
     timers.cutOff.clear();
     this.#run('rescue', timers, 0);
@@ -104,6 +108,7 @@ export class Sweeper {
       runs: new Map(),
       cutOff: new Set(),
       rescued: RESCUE_START,
+      takenAtMs: 0,
     };
     this.#shards.set(actor.shard, timers);
     const { promoteEveryMs, rescueEveryMs, shards } = this.#settings;
@@ -180,7 +185,7 @@ export class Sweeper {
 
   async #sweepOnce(name: SweepName, timers: Timers, swept: SweptShard, overdueMs: number): Promise<Swept> {
     if (name === 'promote') return promote(this.#parts, swept);
-    const result = await rescue(this.#parts, swept, overdueMs, timers.rescued);
+    const result = await rescue(this.#parts, swept, overdueMs, timers.rescued, timers.takenAtMs);
     timers.rescued = result.position;
     return result;
   }

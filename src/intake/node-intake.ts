@@ -171,7 +171,8 @@ export class NodeIntake implements Intake {
     if (message.dueAtMs - nowMs > this.#settings.offerWithinMs) return;
     const isImmediate = tierOf(message.dueAtMs, nowMs, this.#settings.tiers) === 'immediate';
     const payload = isImmediate ? encodePayload(message, this.#settings.inlineMaxBytes) : '';
-    this.#offers.offer(message.shard, { id: message.id, dueAtMs: message.dueAtMs, payload });
+    const { id, dueAtMs, createdAtMs } = message;
+    this.#offers.offer(message.shard, { id, dueAtMs, payload, createdAtMs });
   }
 
   async #tellCanceled(rows: readonly CanceledRow[]): Promise<void> {

@@ -2,8 +2,10 @@
 //
 // Payloads. An entry may carry what its delivery needs, so that an immediate message costs no read of the table. Such a payload
 // is only ever used for a message's first attempt, and only where nobody can have delivered the message before:
-//   - accept and fire keep it only while the due time is at most `payloadFreshMs` past; the sweep that could queue the same row
-//     (rescue) leaves rows alone until they are at least twice as old, so a late offer never carries a payload;
+//   - accept and fire keep it only while it is at most `payloadFreshMs` old; the sweep that could queue the same row (rescue) leaves
+//     rows alone until they are at least twice as old, so a late offer never carries a payload;
+//   - the sweep that fills a lost shard again (promote) takes rows of any age, so none is kept meanwhile, nor later of what it may
+//     have read (lua/include/believed.lua);
 //   - a claim that lapses loses it, a retry does not put it back, sweeps never carry one.
 // Everything without a payload is read from the table at dispatch, and the row says what to do: so what may have been sent
 // already is always looked up first.
@@ -19,6 +21,8 @@ export interface QueueEntry {
   readonly dueAtMs: number;
   /** '' for none; for a schedule its generation. */
   readonly payload: string;
+  /** When the message was made, before it was committed: without it, its payload is not kept. */
+  readonly createdAtMs?: number;
 }
 
 export interface Claim {
@@ -112,7 +116,7 @@ export class ShardQueue {
 
   /** Offers committed work. True when the shard's earliest entry changed, so that its actor should be woken. */
   async accept(shard: number, entries: readonly QueueEntry[]): Promise<boolean> {
-    const args = [this.#times.payloadFreshMs, ...entries.flatMap(entryArguments)];
+    const args = [this.#times.payloadFreshMs, oldestPayloadMs(entries), ...entries.flatMap(entryArguments)];
     const reply = numbers(await scripts.accept.run(this.#redis, this.#allKeys(shard), args));
     return reply[0] === 1;
   }
@@ -162,6 +166,7 @@ export class ShardQueue {
     const reply = (await scripts.fire.run(this.#redis, this.#allKeys(shard), [
       epoch,
       this.#times.payloadFreshMs,
+      oldestPayloadMs(firings.flatMap(({ messages }) => messages)),
       ...args,
     ])) as string[];
     return refusalOf(reply[0]) ?? 'fired';
@@ -244,6 +249,13 @@ export class ShardQueue {
     const { due, inflight, task, state, tomb } = this.#of(shard);
     return [due, inflight, task, state, tomb];
   }
+}
+
+/** The queue judges the payloads of one script by the oldest: they were made within moments of each other. */
+function oldestPayloadMs(entries: readonly QueueEntry[]): number {
+  return entries.reduce((oldestMs, entry) => {
+    return entry.payload === '' ? oldestMs : Math.min(oldestMs, Math.floor(entry.createdAtMs ?? 0));
+  }, Number.MAX_SAFE_INTEGER);
 }
 
 function entryArguments(entry: QueueEntry): [string, number, string] {

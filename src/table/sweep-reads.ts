@@ -69,8 +69,8 @@ export async function schedulesToPromote(
 }
 
 /**
- * Messages overdue since `overdueAtMs`, after an id, in due order, that were created before `createdBeforeMs`; occurrences also when they are
- * younger, where `youngOccurrences` says so.
+ * Messages overdue since `overdueAtMs`, after an id, in due order, that were created before `createdBeforeMs`, or are occurrences that were
+ * created before `occurrencesBeforeMs`.
  */
 export async function overdueMessages(
   table: Queryable,
@@ -80,7 +80,7 @@ export async function overdueMessages(
     untilId: MessageId;
     overdueAtMs: number;
     createdBeforeMs: number;
-    youngOccurrences: boolean;
+    occurrencesBeforeMs: number;
     limit: number;
   },
 ): Promise<OverdueMessage[]> {
@@ -97,7 +97,7 @@ export async function overdueMessages(
     timestamp(range.overdueAtMs),
     timestamp(range.createdBeforeMs),
     range.limit,
-    range.youngOccurrences,
+    timestamp(range.occurrencesBeforeMs),
   ]);
   return rows.map((row) => ({
     id: fromUuid(row.id),

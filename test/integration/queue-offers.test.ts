@@ -55,12 +55,27 @@ describe('an accept', () => {
   });
 
   it('keeps a payload only while nobody can have delivered the message before', async () => {
-    await open.queue.accept(shard, [
-      entry('fresh', nowMs - 4_000, 'kept'),
-      entry('future', nowMs + 4_000, 'kept'),
-      entry('old', nowMs - 5_100, 'dropped'),
-    ]);
-    expect(await open.redis.hgetall(open.keys(shard).task)).toEqual({ fresh: 'kept', future: 'kept' });
+    await open.queue.accept(shard, [entry('fresh', nowMs, 'kept', nowMs - 4_000)]);
+    await open.queue.accept(shard, [entry('late', nowMs + HOUR / 2, 'dropped', nowMs - 5_100)]);
+    await open.queue.accept(shard, [entry('one', nowMs, 'dropped', nowMs - 5_100), entry('two', nowMs, 'dropped')]);
+    await open.queue.accept(shard, [{ id: 'ageless', dueAtMs: nowMs, payload: 'dropped' }]);
+    expect(await due()).toEqual(['ageless', 'fresh', 'one', 'two', 'late']);
+    expect(await open.redis.hgetall(open.keys(shard).task)).toEqual({ fresh: 'kept' });
+  });
+
+  it('keeps no payload while a lost shard is filled again, nor afterwards of what the filling may have read', async () => {
+    const payloads = (): Promise<Record<string, string>> => open.redis.hgetall(open.keys(shard).task);
+    await open.queue.fence(shard, EPOCH + 1, true);
+    await open.queue.announce(shard, EPOCH + 1, nowMs + HOUR);
+    await open.queue.accept(shard, [entry('during', nowMs, 'dropped')]);
+    await open.queue.complete(shard, EPOCH + 1, nowMs + HOUR);
+    await open.queue.accept(shard, [entry('of before', nowMs, 'dropped')]);
+    expect(await due()).toEqual(['during', 'of before']);
+    expect(await payloads()).toEqual({});
+    // The next completion is no filling.
+    await open.queue.complete(shard, EPOCH + 1, nowMs + HOUR);
+    await open.queue.accept(shard, [entry('after', nowMs, 'kept', nowMs + 2_000)]);
+    expect(await payloads()).toEqual({ after: 'kept' });
   });
 
   it('says whether the earliest entry changed', async () => {

@@ -178,3 +178,25 @@ describe('a schedule that fires while its shard is swept', () => {
     },
   );
 });
+
+describe('a message that is accepted while its shard, which was lost, is filled again', () => {
+  it.each(orders(['commit', 'offer'], SWEEP))(
+    'carries no payload if it may have been delivered before its offer came: %s',
+    async (_name, steps) => {
+      const on = await newPlay();
+      await open.queue.fence(on.shard, EPOCH, true);
+      const now = { ...on, message: { ...on.message, dueAtMs: await open.nowMs() }, completedAtMs: 0 };
+      let delivered = 0;
+      for (const step of steps) {
+        await play(step, now);
+        // Whatever is there is delivered, its outcome recorded and settled, at once.
+        for (const claim of await claims(open.queue, on.shard)) {
+          if (claim.payload === '' && delivered > 0) continue;
+          delivered += 1;
+          await open.queue.settle(on.shard, [{ ...claim, backAtMs: null }]);
+        }
+      }
+      expect(delivered).toBe(1);
+    },
+  );
+});

@@ -43,8 +43,8 @@ beforeEach(async () => {
 const swept = () => ({ shard, epoch: EPOCH, wake: (dueAtMs: number) => void woken.push(dueAtMs) });
 
 const promoted = (): Promise<Swept> => promote(parts, swept());
-const rescued = (overdueMs = 5 * SECOND, position = RESCUE_START): Promise<Rescued> =>
-  rescue(parts, swept(), overdueMs, position);
+const rescued = (overdueMs = 5 * SECOND, position = RESCUE_START, takenAtMs = 0): Promise<Rescued> =>
+  rescue(parts, swept(), overdueMs, position, takenAtMs);
 
 async function insert(given: Partial<Message> & { held?: boolean } = {}): Promise<Message> {
   const { held = false, ...rest } = given;
@@ -151,13 +151,15 @@ describe('a rescue', () => {
     expect(woken[0]).toBeLessThanOrEqual(nowMs - 30 * SECOND);
   });
 
-  it('leaves alone what is not overdue yet, and what was created a moment ago; a takeover finds its occurrences', async () => {
+  it('leaves alone what is not overdue yet, and what was created a moment ago; a takeover finds the occurrences of before', async () => {
     await insertAt([-4 * SECOND, 0, HOUR]);
     await insert({ dueAtMs: nowMs - 6 * SECOND, createdAtMs: nowMs - 9 * SECOND });
     const occurrence = await insert({ kind: 'occurrence', dueAtMs: nowMs - 6 * SECOND, createdAtMs: nowMs });
     expect(await rescued()).toMatchObject({ queued: 0 });
-    await rescued(0);
+    const ours = await insert({ kind: 'occurrence', dueAtMs: nowMs - 6 * SECOND, createdAtMs: nowMs + 1 });
+    await rescued(0, RESCUE_START, nowMs + 1);
     expect(await due()).toContain(occurrence.id);
+    expect(await due()).not.toContain(ours.id);
   });
 
   it('takes everything that is due after a takeover', async () => {

@@ -14,7 +14,7 @@ export interface OpenQueue {
   keys(shard: number): ShardKeys;
   /** Redis's time, in whole milliseconds. */
   nowMs(): Promise<number>;
-  /** Fences a shard with EPOCH and announces a horizon of an hour, so that it takes work. */
+  /** Fences a shard with EPOCH and sets a horizon of an hour that was completed long ago, so that it takes work and payloads. */
   ready(shard: number, horizonMs?: number): Promise<void>;
   /** All of a shard's keys, by name and content. */
   dump(shard: number): Promise<Record<string, unknown>>;
@@ -44,7 +44,10 @@ export async function openQueue(times: Partial<QueueTimes> = {}, url?: string): 
     nowMs,
     ready: async (shard, horizonMs = HOUR) => {
       await queue.fence(shard, EPOCH);
-      await queue.announce(shard, EPOCH, (await nowMs()) + horizonMs);
+      const horizonAtMs = (await nowMs()) + horizonMs;
+      await queue.announce(shard, EPOCH, horizonAtMs);
+      await queue.complete(shard, EPOCH, horizonAtMs);
+      await redis.hset(keys(shard).state, 'filled', 0);
     },
     dump: async (shard) => {
       const { due, inflight, task, state, tomb } = keys(shard);
@@ -62,8 +65,9 @@ export async function openQueue(times: Partial<QueueTimes> = {}, url?: string): 
   };
 }
 
-export function entry(id: string, dueAtMs: number, payload = ''): QueueEntry {
-  return { id, dueAtMs, payload };
+/** `createdAtMs`: when its payload was made; this moment when left out. */
+export function entry(id: string, dueAtMs: number, payload = '', createdAtMs = Date.now()): QueueEntry {
+  return { id, dueAtMs, payload, createdAtMs };
 }
 
 /** What a claim brought; fails when it was refused. */

@@ -22,15 +22,20 @@ export interface Rescued extends Swept {
   readonly position: MessageId;
 }
 
-/** `overdueMs`: how late work must be to count as lost; 0 right after a takeover. `position`: what the pass before gave. */
+/**
+ * `overdueMs`: how late work must be to count as lost; 0 right after a takeover. `position`: what the pass before gave. `takenAtMs`: when the
+ * shard was taken or its epoch renewed. Whoever recorded occurrences before without queueing them is fenced since, and cannot bring a
+ * payload any more; those of the present epoch may be on their way, as what clients sent may be.
+ */
 export async function rescue(
   parts: SweepParts,
   swept: SweptShard,
   overdueMs: number,
   position: MessageId = RESCUE_START,
+  takenAtMs = 0,
 ): Promise<Rescued> {
   const overdueAtMs = Math.floor(parts.clock.nowMs()) - overdueMs;
-  const messages = await rescueMessages(parts, swept, { overdueAtMs, position, isTakeover: overdueMs === 0 });
+  const messages = await rescueMessages(parts, swept, { overdueAtMs, position, takenAtMs });
   if (messages.fenced) return messages;
   const schedules = await recur(parts, swept, 0, overdueAtMs + 1);
   if (schedules.fenced) return { ...FENCED, position };
@@ -41,7 +46,7 @@ export async function rescue(
 async function rescueMessages(
   parts: SweepParts,
   swept: SweptShard,
-  { overdueAtMs, position, isTakeover }: { overdueAtMs: number; position: MessageId; isTakeover: boolean },
+  { overdueAtMs, position, takenAtMs }: { overdueAtMs: number; position: MessageId; takenAtMs: number },
 ): Promise<Rescued> {
   const { database, clock, settings } = parts;
   let afterId = position;
@@ -55,8 +60,7 @@ async function rescueMessages(
       untilId: wrapped && position !== RESCUE_START ? position : messageIdFloor(overdueAtMs + 1),
       overdueAtMs,
       createdBeforeMs: clock.nowMs() - settings.createdBeforeMs,
-      // Whoever recorded them without queueing them is fenced by now, and cannot bring a payload any more.
-      youngOccurrences: isTakeover,
+      occurrencesBeforeMs: takenAtMs,
       limit: settings.batch,
     });
     const free = rows.filter((row) => !row.held).map(({ id, dueAtMs }) => ({ id, dueAtMs, payload: '' }));

@@ -3,11 +3,12 @@
 -- in again at its next time. Where it was changed while it was in flight (reschedule.lua), at the earlier of the two places, since
 -- whoever claims it reads its row: a claim too early harms nothing.
 -- KEYS: due, inflight, task, state, tomb
--- ARGV: epoch, fresh ms, then for each schedule: its entry id, claim token, next due ms ('' for none), generation,
+-- ARGV: epoch, fresh ms, ms when the oldest payload was made, then for each schedule: its entry id, claim token, next due ms ('' for none), generation,
 --       number of messages, and for each message: id, due ms, payload
 -- Returns {'OK', 1 when the claim still held or 0, for each schedule} or {'NOFENCE' | 'STALE'}.
 --!include clock
 --!include fence
+--!include believed
 --!include put
 local refusal = refused(KEYS[4], ARGV[1])
 if refusal then return {refusal} end
@@ -15,13 +16,14 @@ local now = now_ms()
 local keys = {due = KEYS[1], inflight = KEYS[2], task = KEYS[3], tomb = KEYS[5]}
 local horizon = tonumber(redis.call('HGET', KEYS[4], 'announced') or 0)
 local reply = {'OK'}
-local i = 3
+local believe = believed(KEYS[4], tonumber(ARGV[3]), tonumber(ARGV[2]), now)
+local i = 4
 while i <= #ARGV do
   local entry, token, next_due, generation, count = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], tonumber(ARGV[i + 4])
   i = i + 5
   for _ = 1, count do
     put(keys, {
-      id = ARGV[i], due = tonumber(ARGV[i + 1]), payload = ARGV[i + 2], horizon = horizon, fresh = tonumber(ARGV[2]),
+      id = ARGV[i], due = tonumber(ARGV[i + 1]), payload = believe and ARGV[i + 2] or '', horizon = horizon,
     }, now)
     i = i + 3
   end

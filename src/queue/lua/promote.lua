@@ -17,11 +17,12 @@ local horizon = tonumber(redis.call('HGET', KEYS[4], 'announced') or 0)
 local before = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
 local queued = 0
 for i = 4, #ARGV, 3 do
-  local code = put(keys, {
-    id = ARGV[i], due = tonumber(ARGV[i + 1]), payload = ARGV[i + 2], horizon = horizon, fresh = 0,
-  }, now)
+  local due = tonumber(ARGV[i + 1])
+  local code = put(keys, { id = ARGV[i], due = due, payload = due > now and ARGV[i + 2] or '', horizon = horizon }, now)
   if code == 1 then queued = queued + 1 end
 end
+-- From now on payloads may be believed again (believed.lua).
+if ARGV[3] ~= '' and redis.call('HEXISTS', KEYS[4], 'completed') == 0 then redis.call('HSET', KEYS[4], 'filled', now) end
 if ARGV[3] ~= '' then redis.call('HSET', KEYS[4], 'completed', ARGV[3]) end
 local after = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
 local moved = before[1] ~= after[1] or before[2] ~= after[2]

@@ -1,5 +1,4 @@
--- Puts one entry into due, once. Queueing twice is a no-op, and a payload is kept only where nobody can have delivered the
--- entry yet: see "payloads" in queue/shard-queue.ts. A schedule that waits for a later time than its row says is moved: whoever
+-- Puts one entry into due, once; queueing twice is a no-op. Whether a payload may be believed is for the caller to say (believed.lua). A schedule that waits for a later time than its row says is moved: whoever
 -- claims it reads the row, so that a claim too early harms nothing, while one too late loses occurrences.
 -- Returns 0 beyond the horizon, 1 queued, 2 already known, 3 canceled a short while ago.
 local function put(keys, entry, now)
@@ -11,7 +10,7 @@ local function put(keys, entry, now)
     if string.sub(entry.id, 1, 2) == 's:' then redis.call('ZADD', keys.due, 'LT', entry.due, entry.id) end
     return 2
   end
-  if entry.payload ~= '' and entry.due > now - entry.fresh then
+  if entry.payload ~= '' then
     redis.call('HSET', keys.task, entry.id, entry.payload)
   end
   return 1
