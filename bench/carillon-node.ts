@@ -81,7 +81,8 @@ function environment(stores: BenchStores, port: number, concurrency: number): Re
     CARILLON_CURRENT_SIGNING_KEY: SIGNING_KEY,
     CARILLON_NEXT_SIGNING_KEY: `${SIGNING_KEY}_next`,
     CARILLON_ALLOW_PRIVATE_DESTINATIONS: 'true',
-    CARILLON_CONCURRENCY: String(concurrency),
+    // One host gets at most half of a node's slots.
+    CARILLON_CONCURRENCY: String(2 * concurrency),
     CARILLON_HOST_CONCURRENCY: String(concurrency),
   };
 }

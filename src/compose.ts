@@ -361,6 +361,7 @@ function actorParts(given: {
   });
   const perHost = config.CARILLON_HOST_CONCURRENCY;
   const waitingPerHost = Math.max(1, Math.floor(perHost / 4));
+  const hosts = new HostLimiter({ capacity: config.CARILLON_CONCURRENCY, perHost, waitingPerHost });
   return {
     queue,
     offers,
@@ -368,8 +369,8 @@ function actorParts(given: {
     attempts,
     firing,
     slots: new Slots(config.CARILLON_CONCURRENCY),
-    hosts: new HostLimiter({ perHost, waitingPerHost }),
-    deferrals: new Deferrals(perHost),
+    hosts,
+    deferrals: new Deferrals(hosts),
     clock,
     time: processTime,
     log,

@@ -87,7 +87,12 @@ export const SETTINGS = {
 
   CARILLON_SHARDS: integer(256, 1, 4_096, 'Number of shards; fixed when the cluster is created, checked at each boot.'),
   CARILLON_CONCURRENCY: integer(200, 1, 5_000, 'Most HTTP deliveries a node has under way.'),
-  CARILLON_HOST_CONCURRENCY: integer(100, 1, 5_000, 'Most deliveries a node has under way to one destination host.'),
+  CARILLON_HOST_CONCURRENCY: integer(
+    100,
+    1,
+    5_000,
+    'Most deliveries a node has under way to one destination host; never more than CARILLON_CONCURRENCY leaves free.',
+  ),
   CARILLON_CLAIM_BATCH: integer(50, 1, 1_000, 'Most entries that one claim takes from a shard.'),
   CARILLON_VISIBILITY_MS: integer(
     15 * SECOND,

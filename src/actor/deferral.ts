@@ -1,8 +1,12 @@
 // Where to put work for a host that is at its limit: back into the queue, spread over the time that the host will need, so that it
 // neither holds slots nor is claimed again and again.
 
+import type { HostLimiter } from '../delivery/host-limiter.js';
+
 const MIN_DEFERRAL_MS = 50;
 const MAX_DEFERRAL_MS = 30_000;
+/** What a delivery is taken to last before one has ended. */
+const FIRST_MEAN_MS = 100;
 /** Weight of the latest duration in the running mean. */
 const WEIGHT = 0.1;
 const MAX_HOSTS = 5_000;
@@ -14,11 +18,11 @@ interface Pace {
 }
 
 export class Deferrals {
-  readonly #perHost: number;
+  readonly #limiter: Pick<HostLimiter, 'running' | 'quietMs'>;
   readonly #hosts = new Map<string, Pace>();
 
-  constructor(perHost: number) {
-    this.#perHost = perHost;
+  constructor(limiter: Pick<HostLimiter, 'running' | 'quietMs'>) {
+    this.#limiter = limiter;
   }
 
   /** Learns how long a delivery to a host took. */
@@ -27,12 +31,16 @@ export class Deferrals {
     if (pace !== undefined) pace.meanMs += (durationMs - pace.meanMs) * WEIGHT;
   }
 
-  /** When an entry for this host should come back: after those that were deferred before it. */
+  /**
+   * When an entry for this host should come back: after those that were deferred before it. A host that lets no call end is expected to
+   * take as long again as it has been silent, whatever it took before.
+   */
   backAtMs(host: string, nowMs: number): number {
     const pace = this.#paceOf(host);
     const earliestMs = nowMs + MIN_DEFERRAL_MS;
     const atMs = Math.min(Math.max(pace.nextAtMs, earliestMs), nowMs + MAX_DEFERRAL_MS);
-    pace.nextAtMs = atMs + pace.meanMs / this.#perHost;
+    const durationMs = Math.max(pace.meanMs, this.#limiter.quietMs(host));
+    pace.nextAtMs = atMs + durationMs / Math.max(1, this.#limiter.running(host));
     return Math.ceil(atMs);
   }
 
@@ -40,7 +48,7 @@ export class Deferrals {
     const known = this.#hosts.get(host);
     if (known !== undefined) return known;
     if (this.#hosts.size >= MAX_HOSTS) this.#hosts.clear();
-    const pace = { meanMs: 100, nextAtMs: 0 };
+    const pace = { meanMs: FIRST_MEAN_MS, nextAtMs: 0 };
     this.#hosts.set(host, pace);
     return pace;
   }

@@ -22,8 +22,9 @@ export function sized(usual: number, full: number): number {
 
 /** Settings under which so many deliveries, and half as many again, can be in flight to one receiver. */
 export function roomFor(deliveries: number): Pick<Config, 'CARILLON_CONCURRENCY' | 'CARILLON_HOST_CONCURRENCY'> {
-  const room = Math.min(Math.max(200, Math.ceil(1.5 * deliveries)), SETTINGS.CARILLON_CONCURRENCY.max);
-  return { CARILLON_CONCURRENCY: room, CARILLON_HOST_CONCURRENCY: room };
+  const room = Math.min(Math.max(200, Math.ceil(1.5 * deliveries)), SETTINGS.CARILLON_CONCURRENCY.max / 2);
+  // One host gets at most half of a node's slots.
+  return { CARILLON_CONCURRENCY: 2 * room, CARILLON_HOST_CONCURRENCY: room };
 }
 
 /** Prints figures, so that a run can be compared with the one before. */

@@ -1,0 +1,34 @@
+// Facts about where work for a host at its limit goes: one after the other, as fast as the host lets calls end.
+import { expect, it } from 'vitest';
+import { Deferrals } from '../../../src/actor/deferral.js';
+
+const host = { running: () => 10, quiet: 0, quietMs: () => host.quiet };
+
+/** How far ahead the last of so many deferred entries is put. */
+function spreadMs(deferrals: Deferrals, entries: number): number {
+  let lastMs = 0;
+  for (let index = 0; index < entries; index++) lastMs = deferrals.backAtMs('a', 0);
+  return lastMs;
+}
+
+it('entries come back one after the other, at the pace of the calls that ended', () => {
+  host.quiet = 0;
+  const deferrals = new Deferrals(host);
+  expect(deferrals.backAtMs('a', 0)).toBe(50);
+  expect(deferrals.backAtMs('a', 0)).toBe(60);
+  for (let call = 0; call < 100; call++) deferrals.observe('a', 1_000);
+  expect(deferrals.backAtMs('a', 0)).toBe(70);
+  expect(deferrals.backAtMs('a', 0)).toBe(170);
+});
+
+it('a host that lets no call end is given as long as it has been silent', () => {
+  host.quiet = 0;
+  expect(spreadMs(new Deferrals(host), 50)).toBe(540);
+  host.quiet = 2_000;
+  expect(spreadMs(new Deferrals(host), 50)).toBe(50 + 49 * 200);
+});
+
+it('nothing is put off by more than half a minute', () => {
+  host.quiet = 60_000;
+  expect(spreadMs(new Deferrals(host), 50)).toBe(30_000);
+});
