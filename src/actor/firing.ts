@@ -100,11 +100,17 @@ export class Firing {
     try {
       await this.#toQueue(claimed, { nextAtMs: plan.nextFireAtMs, generation: schedule.generation, messages });
     } catch (error) {
-      // They are recorded: offered until the queue takes them (it is away, or full), they need not wait for a sweep.
-      for (const { id, dueAtMs } of messages) this.#offers.offer(schedule.shard, { id, dueAtMs, payload: '' });
+      this.#offerAgain(schedule.shard, [{ messages }]);
       throw error;
     }
     return 'done';
+  }
+
+  /** They are recorded: offered until the queue takes them (it is away, or full), they need not wait for a sweep. */
+  #offerAgain(shard: number, firings: readonly Pick<QueueFiring, 'messages'>[]): void {
+    for (const { id, dueAtMs } of firings.flatMap(({ messages }) => messages)) {
+      this.#offers.offer(shard, { id, dueAtMs, payload: '' });
+    }
   }
 
   /** Puts the entry where its row says, without firing. */
@@ -142,7 +148,9 @@ export class Firing {
       const epoch = Math.min(...firings.map((firing) => firing.epoch));
       const reply = await this.#queue.fire(shard, epoch, firings);
       // Refused: the entries lapse, and whoever owns the shard reads the rows.
-      if (reply !== 'fired') throw new CarillonError('QUEUE_UNAVAILABLE', `shard ${shard} was fenced while firing`);
+      if (reply === 'in-part') this.#offerAgain(shard, firings);
+      else if (reply !== 'fired')
+        throw new CarillonError('QUEUE_UNAVAILABLE', `shard ${shard} was fenced while firing`);
       return firings.map(() => undefined);
     });
     this.#groups.set(shard, group);

@@ -6,6 +6,7 @@ import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { CarillonError } from '../domain/errors.js';
 import { admit, Authenticator, bearerToken, type Area } from './auth.js';
 import { answerFault, answerUnreadable } from './faults.js';
+import { answerUnknownPaths } from './known-paths.js';
 import { openApi } from './openapi.js';
 import { readTarget, type RawTarget } from './raw-target.js';
 import { registerCluster } from './routes/cluster.js';
@@ -82,10 +83,7 @@ export function buildApp(services: ApiServices): FastifyInstance {
   app.setErrorHandler((error, request, reply) => {
     answerFault(error, request, reply, services);
   });
-  app.setNotFoundHandler((request) => {
-    const path = request.originalUrl.split('?')[0] ?? '';
-    throw new CarillonError('NOT_FOUND', `there is no ${request.method} ${path.slice(0, 200)} in this API`);
-  });
+  answerUnknownPaths(app);
   refuseWhileClosing(app);
   app.addHook('onRequest', authenticate(services));
   void app.register(swagger, openApi());

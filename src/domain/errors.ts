@@ -10,6 +10,7 @@ export type ErrorCode =
   | 'UNAUTHORIZED'
   | 'FORBIDDEN'
   | 'NOT_FOUND'
+  | 'METHOD_NOT_ALLOWED'
   | 'CONFLICT'
   | 'NOT_IMPLEMENTED'
   | 'TABLE_UNAVAILABLE'

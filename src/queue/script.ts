@@ -6,14 +6,20 @@ import type { Cluster, Redis } from 'ioredis';
 import { CarillonError } from '../domain/errors.js';
 
 const FOLDER = new URL('./lua/', import.meta.url);
+const SHEBANG = '#!lua\n';
 const INCLUDE = /^--!include ([a-z]+)$/gm;
 
 export class Script {
   readonly source: string;
   readonly #hash: string;
 
-  constructor(readonly name: string) {
-    this.source = read(`${name}.lua`).replace(INCLUDE, (_line, include: string) => read(`include/${include}.lua`));
+  /** `allowOom`: runs although Redis is full, whatever the file says. */
+  constructor(
+    readonly name: string,
+    { allowOom = false } = {},
+  ) {
+    const source = read(`${name}.lua`).replace(INCLUDE, (_line, include: string) => read(`include/${include}.lua`));
+    this.source = allowOom ? source.replace(SHEBANG, '#!lua flags=allow-oom\n') : source;
     this.#hash = createHash('sha1').update(this.source).digest('hex');
   }
 
@@ -56,6 +62,11 @@ function read(path: string): string {
 
 function isReply(error: unknown, code: string): boolean {
   return error instanceof Error && error.message.startsWith(code);
+}
+
+/** Whether Redis refused a script because it is full. */
+export function isFull(error: unknown): boolean {
+  return error instanceof CarillonError && isReply(error.cause, 'OOM');
 }
 
 /** A fault of ours in a script is thrown as it is; all else means that the queue is away for now. */

@@ -13,7 +13,7 @@
 import type { Redis } from 'ioredis';
 import type { MessageId } from '../domain/ids.js';
 import { type ShardKeys, shardKeys } from './keys.js';
-import { queueError, Script } from './script.js';
+import { isFull, queueError, Script } from './script.js';
 
 export interface QueueEntry {
   /** A message id, or `scheduleEntry(...)`. */
@@ -77,12 +77,16 @@ export interface QueueTimes {
   readonly tombstoneMs: number;
 }
 
+/** Messages of occurrences that a shard takes while Redis is full: a hundred bytes or so each. */
+const FULL_LIMIT = 1_000;
+
 const scripts = {
   accept: new Script('accept'),
   cancel: new Script('cancel'),
   claim: new Script('claim'),
   fence: new Script('fence'),
   fire: new Script('fire'),
+  fireWhenFull: new Script('fire', { allowOom: true }),
   promote: new Script('promote'),
   reschedule: new Script('reschedule'),
   settle: new Script('settle'),
@@ -158,18 +162,22 @@ export class ShardQueue {
     return numbers(await scripts.touch.run(this.#redis, [inflight, task], args)).map((held) => held === 1);
   }
 
-  async fire(shard: number, epoch: number, firings: readonly Firing[]): Promise<'fired' | Refusal> {
+  /** `in-part`: Redis is full; the schedules have their places, and some messages, to be offered again, found none. */
+  async fire(shard: number, epoch: number, firings: readonly Firing[]): Promise<'fired' | 'in-part' | Refusal> {
     const args = firings.flatMap(({ entry, token, nextAtMs, generation, messages }) => [
       ...[entry, token, nextAtMs ?? '', generation, messages.length],
       ...messages.flatMap(entryArguments),
     ]);
-    const reply = (await scripts.fire.run(this.#redis, this.#allKeys(shard), [
-      epoch,
-      this.#times.payloadFreshMs,
-      oldestPayloadMs(firings.flatMap(({ messages }) => messages)),
-      ...args,
-    ])) as string[];
-    return refusalOf(reply[0]) ?? 'fired';
+    const oldestMs = oldestPayloadMs(firings.flatMap(({ messages }) => messages));
+    const run = async (script: Script, limit: number): Promise<(string | number)[]> => {
+      const all = [epoch, this.#times.payloadFreshMs, oldestMs, limit, ...args];
+      return (await script.run(this.#redis, this.#allKeys(shard), all)) as (string | number)[];
+    };
+    const reply = await run(scripts.fire, -1).catch((error: unknown) => {
+      if (!isFull(error)) throw error;
+      return run(scripts.fireWhenFull, FULL_LIMIT);
+    });
+    return refusalOf(reply[0]) ?? (reply[1] === 0 ? 'fired' : 'in-part');
   }
 
   /** Up to where the shard's work was announced to be, and is completely, in the queue; 0 when its state is lost. */

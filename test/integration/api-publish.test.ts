@@ -144,6 +144,21 @@ describe('publish', () => {
     expect(answer.status).toBe(status);
   });
 
+  it.each([
+    ['GET', '/v2/publish/https://a.test/p', 'POST'],
+    ['DELETE', '/v2/schedules/https://a.test/p', 'POST'],
+    ['PUT', '/v2/schedules/some-id', 'DELETE, GET, HEAD, POST'],
+    ['DELETE', '/v2/schedules/some-id/pause', 'PATCH, POST'],
+    ['GET', '/v2/batch', 'POST'],
+    ['PUT', '/v2/dlq', 'DELETE, GET, HEAD'],
+    ['OPTIONS', '/healthz', 'GET, HEAD'],
+  ])('%s %s is answered with 405 and what the path does take', async (method, path, allow) => {
+    const answer = await raw(method, path);
+    expect(answer.status).toBe(405);
+    expect(answer.headers.allow).toBe(allow);
+    expect(errorOf(answer)).toContain(`does not take ${method}, only ${allow}`);
+  });
+
   it('refuses a body beyond the limit with 413, declared or not', async () => {
     const body = Buffer.alloc(64 * 1_024 + 1);
     const declared = await raw(
@@ -236,6 +251,32 @@ describe('batch', () => {
     [JSON.stringify(Array.from({ length: 21 }, () => ({}))), /at most 20/],
   ])('refuses %j whole', async (body, text) => {
     const answer = await raw('POST', '/v2/batch', {}, body);
+    expect(answer.status).toBe(400);
+    expect(errorOf(answer)).toMatch(text);
+  });
+});
+
+describe('JSON that is not what was expected', () => {
+  const destination = 'https://a.test/p';
+  it.each([
+    [{ destination, headres: {} }, 'the item has a member "headres" that means nothing here; did you mean headers?'],
+    [{ headers: {} }, 'the item: destination is missing, expected a string'],
+    [{ destination: 5 }, 'the item: destination is 5, expected a string'],
+    [{ destination, body: { a: 1 } }, 'the item: body is {"a":1}, expected a string or null'],
+    [[], 'the item is [], expected an object'],
+  ])('is refused as a batch item, with what was wrong and where: %j', async (item, error) => {
+    const answer = await raw('POST', '/v2/batch', {}, JSON.stringify([item]));
+    expect(JSON.parse(answer.body)).toEqual([{ status: 400, error }]);
+  });
+
+  it.each([
+    [{ cron: '* * * * *', timezone: 'UTC' }, /the body has a member "timezone" .* did you mean timeZone\?/],
+    [{ cron: 1 }, /the body: cron is 1, expected a string/],
+    [{ cron: '* * * * *', count: 1.5 }, /the body: count is 1.5, expected a whole number/],
+    [{ cron: '* * * * *', from: [] }, /the body: from is \[\], expected a string or a number/],
+    [{}, /the body: cron is missing, expected a string/],
+  ])('is refused by the calendar preview: %j', async (body, text) => {
+    const answer = await raw('POST', '/v2/cron/preview', {}, JSON.stringify(body));
     expect(answer.status).toBe(400);
     expect(errorOf(answer)).toMatch(text);
   });

@@ -31,7 +31,7 @@ async function publishTo(sink: Sink, count: number): Promise<void> {
 
 const underWay = (): number => slow.reduce((sum, sink) => sum + sink.calls.length, 0);
 
-it('three dead-slow hosts with more work than all slots hold up no other, and get theirs done when they answer', async () => {
+it('three dead-slow hosts with more work than all slots hold up no other', async () => {
   await Promise.all(slow.map((sink) => publishTo(sink, EACH)));
   // As many as they may have; each has some.
   await until(async () => {
@@ -39,11 +39,8 @@ it('three dead-slow hosts with more work than all slots hold up no other, and ge
     expect(underWay()).toBeGreaterThanOrEqual(150);
   });
   await Promise.all(Array.from({ length: 50 }, (_, index) => publish(node, `/quick/${index}`)));
-  const publishedAtMs = performance.now();
-  await node.sink.waitFor(50, undefined, 5_000);
-  expect(performance.now() - publishedAtMs).toBeLessThan(2_000);
+  // Were they held up, it would be for the half minute until the slow calls run into their timeouts.
+  await node.sink.waitFor(50, undefined, 10_000);
   expect(underWay()).toBeLessThan(200);
   for (const sink of slow) expect(sink.calls.length).toBeLessThanOrEqual(100);
-  answer();
-  await Promise.all(slow.map((sink) => sink.waitFor(EACH, undefined, 30_000)));
 });

@@ -233,6 +233,29 @@ describe('a Redis that is full', () => {
     expect(await full.dump(1)).toEqual(before);
   });
 
+  it('lets schedules that it has go on, with the messages of their occurrences, up to a bounded number', async () => {
+    const keys = full.keys(2);
+    const schedule = scheduleEntry(1, 'through');
+    await admin.config('SET', 'maxmemory', '0');
+    await full.ready(2);
+    await full.queue.reschedule(2, schedule, nowMs - 1_000, 1);
+    await admin.hset(keys.state, 'over', 999);
+    await admin.config('SET', 'maxmemory', '1');
+    const [claim] = await claims(full.queue, 2);
+    const firing = { entry: schedule, token: claim!.token, nextAtMs: nowMs + HOUR / 2, generation: 1 };
+    const messages = [entry('o1', nowMs + HOUR / 3, 'payload'), entry('o2', nowMs + HOUR / 3, 'payload')];
+    expect(await full.queue.fire(2, EPOCH, [{ ...firing, messages }])).toBe('in-part');
+    expect(await full.dump(2)).toMatchObject({
+      due: ['o1', String(nowMs + HOUR / 3), schedule, String(nowMs + HOUR / 2)],
+      inflight: [],
+      task: { [schedule]: '1' },
+    });
+    await admin.config('SET', 'maxmemory', '0');
+    await full.queue.promote(2, EPOCH, []);
+    expect(await admin.hexists(keys.state, 'over')).toBe(0);
+    await admin.config('SET', 'maxmemory', '1');
+  });
+
   it('still lets claim, touch, settle, lapse, cancel and fence, so that it can get empty', async () => {
     const held = await claims(full.queue, 1);
     expect(held.map(({ id }) => id)).toEqual(['m1', 'm2']);

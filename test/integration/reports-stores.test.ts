@@ -112,12 +112,16 @@ describe('an emptied queue (report 24)', () => {
 });
 
 describe('a full queue (report 24)', () => {
-  it('loses nothing: what is accepted meanwhile comes when there is room, what is due goes out', async () => {
+  it('loses nothing: what is accepted meanwhile comes when there is room, what is due goes out, schedules go on', async () => {
     const before = await publish(node, '/before', { headers: { 'Upstash-Delay': '1s' } });
     await until(async () => expect(await entries('due')).toBe(1));
+    await schedule(node, 'through', '* * * * * *');
     await redis.config('SET', 'maxmemory-policy', 'noeviction');
     await redis.config('SET', 'maxmemory', '1');
     await expect(redis.set('x', 'y')).rejects.toThrow(/OOM/);
+    const filledAtMs = Date.now();
+    await untilRows(node, 'through', 2, (row) => row.state === 'delivered' && row.occurrence_at! > filledAtMs);
+    await node.call('DELETE', '/v2/schedules/through');
     const meanwhile = await Promise.all(Array.from({ length: 20 }, () => publish(node, '/meanwhile')));
     await untilState(node, before, 'delivered');
     expect(callsOf(meanwhile)).toEqual([]);

@@ -3,9 +3,11 @@
 -- in again at its next time. Where it was changed while it was in flight (reschedule.lua), at the earlier of the two places, since
 -- whoever claims it reads its row: a claim too early harms nothing.
 -- KEYS: due, inflight, task, state, tomb
--- ARGV: epoch, fresh ms, ms when the oldest payload was made, then for each schedule: its entry id, claim token, next due ms ('' for none), generation,
+-- A full Redis refuses this script. It is then run again under the flag allow-oom and with a limit, since a schedule that stands still
+-- is worse than a few entries more: these many messages, without payloads, may come in until a sweep had room again (promote.lua).
+-- ARGV: epoch, fresh ms, ms when the oldest payload was made, messages that a full queue may take or -1 when it is not full, then for each schedule: its entry id, claim token, next due ms ('' for none), generation,
 --       number of messages, and for each message: id, due ms, payload
--- Returns {'OK', 1 when the claim still held or 0, for each schedule} or {'NOFENCE' | 'STALE'}.
+-- Returns {'OK', number of messages that found no room, 1 when the claim still held or 0, for each schedule} or {'NOFENCE' | 'STALE'}.
 --!include clock
 --!include fence
 --!include believed
@@ -15,16 +17,24 @@ if refusal then return {refusal} end
 local now = now_ms()
 local keys = {due = KEYS[1], inflight = KEYS[2], task = KEYS[3], tomb = KEYS[5]}
 local horizon = tonumber(redis.call('HGET', KEYS[4], 'announced') or 0)
-local reply = {'OK'}
+local limit = tonumber(ARGV[4])
+local over = limit < 0 and 0 or tonumber(redis.call('HGET', KEYS[4], 'over') or 0)
+local without_room = 0
+local reply = {'OK', 0}
 local believe = believed(KEYS[4], tonumber(ARGV[3]), tonumber(ARGV[2]), now)
-local i = 4
+local i = 5
 while i <= #ARGV do
   local entry, token, next_due, generation, count = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], tonumber(ARGV[i + 4])
   i = i + 5
   for _ = 1, count do
-    put(keys, {
-      id = ARGV[i], due = tonumber(ARGV[i + 1]), payload = believe and ARGV[i + 2] or '', horizon = horizon,
-    }, now)
+    if limit >= 0 and over >= limit then
+      without_room = without_room + 1
+    else
+      local code = put(keys, {
+        id = ARGV[i], due = tonumber(ARGV[i + 1]), payload = believe and limit < 0 and ARGV[i + 2] or '', horizon = horizon,
+      }, now)
+      if limit >= 0 and code == 1 then over = over + 1 end
+    end
     i = i + 3
   end
   local held = redis.call('HGET', KEYS[3], entry) == token
@@ -46,4 +56,6 @@ while i <= #ARGV do
   end
   reply[#reply + 1] = held and 1 or 0
 end
+if limit >= 0 then redis.call('HSET', KEYS[4], 'over', over) end
+reply[2] = without_room
 return reply

@@ -11,6 +11,8 @@ if refusal then return {refusal, 0, 0} end
 if ARGV[2] ~= '' and tonumber(ARGV[2]) > tonumber(redis.call('HGET', KEYS[4], 'announced') or 0) then
   redis.call('HSET', KEYS[4], 'announced', ARGV[2])
 end
+-- There is room, or this script had been refused (fire.lua).
+redis.call('HDEL', KEYS[4], 'over')
 local now = now_ms()
 local keys = {due = KEYS[1], inflight = KEYS[2], task = KEYS[3], tomb = KEYS[5]}
 local horizon = tonumber(redis.call('HGET', KEYS[4], 'announced') or 0)
