@@ -15,7 +15,7 @@ import type { Logger } from 'pino';
 import type { Cancel } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import type { Message } from '../domain/message.js';
-import { parseTarget } from '../delivery/target.js';
+import { originOf } from '../delivery/target.js';
 import { parseScheduleEntry, type ScheduleKeyOfEntry } from '../queue/keys.js';
 import { decodePayload } from '../queue/payload.js';
 import type { Claim, Claimed } from '../queue/shard-queue.js';
@@ -96,9 +96,11 @@ export class ShardActor {
     return this.#halted;
   }
 
-  /** For how long it has been trying in vain to claim; 0 when all is well, it sleeps, or only waits for the node's capacity. */
+  /** For how long it has been trying in vain to claim; 0 when all is well, it sleeps, or waits for the table or the node's capacity. */
   get stuckMs(): number {
-    return this.#tryingSinceMs === null ? 0 : this.#parts.time.monotonicMs() - this.#tryingSinceMs;
+    return this.#tryingSinceMs === null || !this.#parts.recorder.isAvailable
+      ? 0
+      : this.#parts.time.monotonicMs() - this.#tryingSinceMs;
   }
 
   start(): void {
@@ -188,8 +190,12 @@ export class ShardActor {
     while (!this.#halted) {
       try {
         const { recorder, time } = this.#parts;
+        if (!recorder.isAvailable) {
+          // That the table is away concerns the node, not this shard.
+          this.#tryingSinceMs = null;
+          await Promise.race([recorder.available(), this.#haltAsked.given]);
+        }
         this.#tryingSinceMs ??= time.monotonicMs();
-        if (!recorder.isAvailable) await Promise.race([recorder.available(), this.#haltAsked.given]);
         const pauseMs = await this.#claimOnce();
         this.#tryingSinceMs = null;
         if (pauseMs > 0) await this.#sleep(Math.min(pauseMs, this.#untilToldOfMs()));
@@ -339,7 +345,7 @@ export class ShardActor {
   }
 
   async #attempt(message: Message, flight: Flight, attempt: number): Promise<void> {
-    const host = hostOf(message.destination);
+    const host = originOf(message.destination);
     if (!(await this.#enterHost(host))) {
       return this.#settle(message.id, flight, this.#parts.deferrals.backAtMs(host, this.#parts.clock.nowMs()));
     }
@@ -384,11 +390,6 @@ export class ShardActor {
 
 function isToBeSent(stored: StoredMessage): boolean {
   return stored.state === 'pending' && !stored.held;
-}
-
-/** With its port: a slow service holds up no other on the same machine. An unreadable URL fails its attempt by itself. */
-function hostOf(url: string): string {
-  return parseTarget(url)?.origin ?? '';
 }
 
 /** Redis or the table is away: known to those who watch them, and to be waited out. */

@@ -25,3 +25,8 @@ export function parseTarget(url: string): Target | null {
   kept.set(url, target);
   return target;
 }
+
+/** The host with its port: a slow service holds up no other on the same machine. '' for an unreadable URL, which fails its attempt by itself. */
+export function originOf(url: string): string {
+  return parseTarget(url)?.origin ?? '';
+}

@@ -9,10 +9,13 @@ const LONGEST_GRACE_MS = 60_000;
 
 /**
  * Members that the plan may give shards to: those that have some, and those that have been up for `joinGraceMs` (twice as long for each
- * death of their name beyond the first, at most a minute). If no owner is alive, everybody.
+ * death of their name beyond the first, at most a minute). Those that are unable to work are left out, unless all are: then it is the stores
+ * that are away, and nothing is to move. If no owner is alive, everybody.
  */
 export function eligibleMembers(view: RosterView, joinGraceMs: number): string[] {
-  const present = view.members.filter((member) => !member.draining);
+  const staying = view.members.filter((member) => !member.draining);
+  const able = staying.filter((member) => member.able);
+  const present = able.length > 0 ? able : staying;
   const owners = new Set(view.owners);
   const eligible = present.filter(
     (member) =>

@@ -35,7 +35,7 @@ export interface MembershipEvents {
 }
 
 interface MembershipParts {
-  readonly locks: Pick<ShardLocks, 'held' | 'acquire' | 'extend' | 'release'>;
+  readonly locks: Pick<ShardLocks, 'held' | 'acquire' | 'extend' | 'release' | 'troubleMs' | 'probe'>;
   readonly roster: Pick<Roster, 'beat' | 'own' | 'disown' | 'leave'>;
   readonly holder: Pick<ShardHolder, 'owned' | 'stuckFor' | 'take' | 'give' | 'drop' | 'stop'>;
   readonly channels: Pick<Channels, 'announceFree'>;
@@ -49,11 +49,15 @@ interface MembershipParts {
 
 /** With no owner alive, the first plan waits for so many heartbeats: nodes that start together share from the beginning. */
 const COLD_START_BEATS = 2;
+/** Heartbeats in which the others can say that they are unable too. */
+const PATIENCE_BEATS = 3;
 
 export class Membership {
   readonly #parts: MembershipParts;
   readonly #startedAtMs: number;
   #view: RosterView | null = null;
+  /** Since when the table has been out of this node's reach, as far as heartbeats saw. */
+  #tableAwaySinceMs: number | null = null;
   #beats = 0;
   #draining = false;
   #stopped = false;
@@ -166,6 +170,7 @@ export class Membership {
     }
     const lost = await locks.extend();
     this.#reconcile(lost);
+    if (locks.troubleMs > 0) await locks.probe();
     if (lost.length > 0) {
       log.warn({ shards: lost }, 'leases lapsed');
       events.onLapsed(lost.length);
@@ -175,10 +180,20 @@ export class Membership {
         name: settings.name,
         uptimeMs: Math.round(this.#parts.time.monotonicMs() - this.#startedAtMs),
         draining: this.#draining,
+        able: this.#unableMs() < settings.leaseMs,
       };
       this.#view = await roster.beat(settings.id, about, holder.owned());
       this.#beats += 1;
     });
+  }
+
+  /** For how long this node could not have worked on a shard, because the table or the lock servers are out of its reach. */
+  #unableMs(): number {
+    const { time, isTableAvailable, locks } = this.#parts;
+    if (isTableAvailable()) this.#tableAwaySinceMs = null;
+    else this.#tableAwaySinceMs ??= time.monotonicMs();
+    const tableAwayMs = this.#tableAwaySinceMs === null ? 0 : time.monotonicMs() - this.#tableAwaySinceMs;
+    return Math.max(tableAwayMs, locks.troubleMs);
   }
 
   /** Locks and actors belong together: neither outlives the other, except while a shard moves. */
@@ -210,17 +225,21 @@ export class Membership {
 
   async #rebalanceOnce(): Promise<void> {
     const { holder, settings, isTableAvailable } = this.#parts;
-    const { id, handoversMax, joinGraceMs } = settings;
+    const { id, handoversMax, joinGraceMs, leaseMs, heartbeatMs } = settings;
     await this.#quietly('rebalance', async () => {
       if (this.#draining) return this.#give(holder.owned());
       const view = this.#view;
-      if (view === null || !isTableAvailable()) return;
+      if (view === null) return;
       if (!hasLiveOwner(view) && this.#beats < COLD_START_BEATS) return;
       const plan = planOwners(eligibleMembers(view, joinGraceMs), view.owners);
       const owned = new Set(holder.owned());
       const isDue = (owner: string, shard: number): boolean =>
         owner === id && !owned.has(shard) && isFree(view, shard, id);
-      await this.#give([...owned].filter((shard) => plan[shard] !== id).slice(0, handoversMax));
+      // A store that is away for all is away for each of them at a slightly different time: whoever notices first does not give yet.
+      const unableMs = this.#unableMs();
+      const isTooSoon = unableMs > 0 && unableMs < leaseMs + PATIENCE_BEATS * heartbeatMs;
+      if (!isTooSoon) await this.#give([...owned].filter((shard) => plan[shard] !== id).slice(0, handoversMax));
+      if (!isTableAvailable()) return;
       await this.#take(plan.flatMap((owner, shard) => (isDue(owner, shard) ? [shard] : [])));
       this.#settled.give();
     });

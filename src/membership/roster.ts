@@ -11,6 +11,8 @@ export interface AboutNode {
   /** Since the process began, by its own clock. */
   readonly uptimeMs: number;
   readonly draining: boolean;
+  /** False when it could not work on a shard: the table or the lock servers are out of its reach. */
+  readonly able: boolean;
 }
 
 export interface Member extends AboutNode {
@@ -115,8 +117,8 @@ export function nameOf(id: string): string {
 
 function readAbout(text: string | undefined): AboutNode | null {
   if (text === undefined) return null;
-  const { name, uptimeMs, draining } = JSON.parse(text) as Partial<AboutNode>;
-  return { name: name ?? '', uptimeMs: uptimeMs ?? 0, draining: draining ?? false };
+  const { name, uptimeMs, draining, able } = JSON.parse(text) as Partial<AboutNode>;
+  return { name: name ?? '', uptimeMs: uptimeMs ?? 0, draining: draining ?? false, able: able ?? true };
 }
 
 function countByName(names: readonly string[]): Map<string, number> {

@@ -47,6 +47,8 @@ export class ShardLocks {
   readonly #time: ProcessTime;
   #groups: Group[] = [];
   readonly #trustedUntilMs = new Map<number, number>();
+  /** Since when no majority of the servers has answered. */
+  #troubleSinceMs: number | null = null;
   /** Lock operations go one at a time: an extension on its way would make keys again that a release just removed. */
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -76,6 +78,23 @@ export class ShardLocks {
   /** Whether the shard may be worked on: asked before each claim. Ends a little before the lock does. */
   isTrusted(shard: number): boolean {
     return this.#time.monotonicMs() < (this.#trustedUntilMs.get(shard) ?? -Infinity);
+  }
+
+  /** For how long no majority of the servers has answered; 0 when one did at the last try. */
+  get troubleMs(): number {
+    return this.#troubleSinceMs === null ? 0 : this.#time.monotonicMs() - this.#troubleSinceMs;
+  }
+
+  /** Asks the servers for nothing, to learn whether a majority answers again. Does not fail. */
+  probe(): Promise<void> {
+    return this.#inTurn(async () => {
+      try {
+        await this.#redlock.release(this.#lockOf('nobody', [0]));
+        this.#answered();
+      } catch (error) {
+        await this.#isRefused(error);
+      }
+    });
   }
 
   /** Tries to take locks. Gives those that were taken; a lock that somebody has, or that no majority gave, is not. Does not fail. */
@@ -139,7 +158,9 @@ export class ShardLocks {
     let lock: Lock;
     try {
       lock = await this.#redlock.acquire(this.#keysOf(shards), this.#settings.leaseMs);
-    } catch {
+      this.#answered();
+    } catch (error) {
+      await this.#isRefused(error);
       return false;
     }
     const group = { lock, shards, sinceMs };
@@ -158,11 +179,12 @@ export class ShardLocks {
     const sinceMs = this.#time.monotonicMs();
     try {
       const lock = await this.#redlock.extend(this.#lockOf(group.lock.value, group.shards), this.#settings.leaseMs);
+      this.#answered();
       const extended = { lock, shards: group.shards, sinceMs };
       this.#trust(extended);
       return [extended];
     } catch (error) {
-      if (!(await isRefused(error))) return [group];
+      if (!(await this.#isRefused(error))) return [group];
     }
     if (group.shards.length === 1) return [];
     const singles = group.shards.map((shard) => ({
@@ -194,6 +216,18 @@ export class ShardLocks {
     return shards.map((shard) => `${this.#settings.keyPrefix}lease:${shard}`);
   }
 
+  #answered(): void {
+    this.#troubleSinceMs = null;
+  }
+
+  /** A refusal is an answer too; anything else is trouble that may pass. */
+  async #isRefused(error: unknown): Promise<boolean> {
+    const refused = await isRefused(error);
+    if (refused) this.#answered();
+    else this.#troubleSinceMs ??= this.#time.monotonicMs();
+    return refused;
+  }
+
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = this.#turn.then(work);
     this.#turn = result.catch(() => undefined);
@@ -201,7 +235,7 @@ export class ShardLocks {
   }
 }
 
-/** Whether a majority of the servers said that somebody else has a lock; anything else is trouble that may pass. */
+/** Whether a majority of the servers said that somebody else has a lock. */
 async function isRefused(error: unknown): Promise<boolean> {
   if (!(error instanceof ExecutionError)) return false;
   const stats = await error.attempts.at(-1);

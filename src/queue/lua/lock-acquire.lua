@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Takes all locks or none. A lock server that was seen empty less than a lease ago refuses: locks that it forgot may still be trusted.
 -- KEYS: the locks
 -- ARGV: value, ttl ms

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Prolongs all locks or none; makes those again that the server lost. Somebody else's lock refuses.
 -- KEYS: the locks
 -- ARGV: value, ttl ms

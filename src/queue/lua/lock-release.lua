@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Gives up those locks that are the caller's. One that is gone already is released.
 -- KEYS: the locks
 -- ARGV: value

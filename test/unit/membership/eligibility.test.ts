@@ -1,0 +1,57 @@
+// Who counts for shards.
+
+import { describe, expect, it } from 'vitest';
+import { eligibleMembers, hasLiveOwner } from '../../../src/membership/eligibility.js';
+import type { Member, RosterView } from '../../../src/membership/roster.js';
+
+const GRACE_MS = 6_000;
+
+function member(id: string, changes: Partial<Member> = {}): Member {
+  return { id, name: id.slice(0, -2), uptimeMs: 60_000, heardMs: 100, draining: false, able: true, ...changes };
+}
+
+function view(members: readonly Member[], changes: Partial<RosterView> = {}): RosterView {
+  return { members, owners: [], deaths: new Map(), ...changes };
+}
+
+describe('eligible members', () => {
+  it('have been up for the join grace, or own something already', () => {
+    const members = [member('a-1'), member('b-1', { uptimeMs: 5_999 }), member('c-1', { uptimeMs: 10 })];
+    expect(eligibleMembers(view(members, { owners: ['c-1', null] }), GRACE_MS)).toEqual(['a-1', 'c-1']);
+  });
+
+  it('are not those that drain', () => {
+    const members = [member('a-1'), member('b-1', { draining: true })];
+    expect(eligibleMembers(view(members, { owners: ['b-1'] }), GRACE_MS)).toEqual(['a-1']);
+  });
+
+  it('are everybody when nobody has been up for long enough', () => {
+    const members = [member('a-1', { uptimeMs: 10 }), member('b-1', { uptimeMs: 20 })];
+    expect(eligibleMembers(view(members, { owners: ['dead-1'] }), GRACE_MS)).toEqual(['a-1', 'b-1']);
+  });
+
+  it('are not those whose stores are out of reach, unless that is so for all', () => {
+    const unable = member('a-1', { able: false });
+    expect(eligibleMembers(view([unable, member('b-1')], { owners: ['a-1'] }), GRACE_MS)).toEqual(['b-1']);
+    const both = [unable, member('b-1', { able: false })];
+    expect(eligibleMembers(view(both, { owners: ['a-1', 'b-1'] }), GRACE_MS)).toEqual(['a-1', 'b-1']);
+  });
+
+  it('wait twice as long for each further death of their name, at most a minute', () => {
+    const at = (uptimeMs: number, deaths: number): string[] =>
+      eligibleMembers(
+        view([member('old-1'), member('flapping-1', { uptimeMs })], { deaths: new Map([['flapping', deaths]]) }),
+        GRACE_MS,
+      );
+    expect(at(6_000, 1)).toContain('flapping-1');
+    expect(at(11_999, 2)).not.toContain('flapping-1');
+    expect(at(12_000, 2)).toContain('flapping-1');
+    expect(at(59_999, 9)).not.toContain('flapping-1');
+    expect(at(60_000, 9)).toContain('flapping-1');
+  });
+});
+
+it('a dead owner does not make the cluster alive', () => {
+  expect(hasLiveOwner(view([member('a-1')], { owners: ['dead-1', null] }))).toBe(false);
+  expect(hasLiveOwner(view([member('a-1')], { owners: ['dead-1', 'a-1'] }))).toBe(true);
+});
