@@ -12,6 +12,8 @@ const DAY_MS = 86_400_000;
 export interface DeadLetter extends MessageRecord {
   readonly body: Buffer;
   readonly idempotencyKey: string | null;
+  /** Nominal time of an occurrence; null for any other. */
+  readonly occurrenceAtMs: number | null;
   /** When it was given up. */
   readonly diedAtMs: number;
   readonly attempts: number;
@@ -68,6 +70,7 @@ export async function pageDeadLetters(
 interface DeadLetterRow extends MessageRecordRow {
   readonly body: Buffer;
   readonly idempotency_key: string | null;
+  readonly occurrence_at: number | null;
   readonly finished_at: number | null;
   readonly attempts: number;
   readonly last_status: number | null;
@@ -96,6 +99,7 @@ function deadLetter(row: DeadLetterRow): DeadLetter {
     ...messageRecord(row),
     body: row.body,
     idempotencyKey: row.idempotency_key,
+    occurrenceAtMs: row.occurrence_at,
     diedAtMs: row.finished_at ?? row.due_at,
     attempts: row.attempts,
     lastStatus: row.last_status,
