@@ -116,6 +116,9 @@ function readBounds(settings: RequestSettings): Pick<ScheduleDefinition, 'startA
 
 function readKeyTemplate(settings: RequestSettings): string | null {
   const text = valueOf(settings, 'Carillon-Idempotency-Key');
-  if (text !== null) parseKeyTemplate(text);
-  return text;
+  if (text === null || parseKeyTemplate(text).usesOccurrence) return text;
+  throw new CarillonError(
+    'INVALID_REQUEST',
+    `Carillon-Idempotency-Key is ${JSON.stringify(text.slice(0, 80))} on a schedule: every occurrence would have the same key, so that only the first one would run; name the occurrence in it, for example {yyyy-MM-dd} or {occurrence}`,
+  );
 }

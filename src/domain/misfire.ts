@@ -21,20 +21,22 @@ export const MAX_MISFIRE_WINDOW_MS = 31 * DAY_MS;
 /** Rows for skipped times before the older ones are summed up in one. */
 export const MAX_SKIPPED_ROWS = 200;
 
-export interface MisfirePolicy {
-  /** Of the missed: `skip` publishes none, `once` the latest, `all` those not older than the window. */
-  readonly policy: 'skip' | 'once' | 'all';
+/** Of the missed: `skip` publishes none, `once` the latest, `all` those not older than the window. */
+export type MisfirePolicy = 'skip' | 'once' | 'all';
+
+export interface Misfire {
+  readonly policy: MisfirePolicy;
   /** Used by `all` only. */
   readonly windowMs: number;
 }
 
-export const DEFAULT_MISFIRE: MisfirePolicy = { policy: 'once', windowMs: DEFAULT_MISFIRE_WINDOW_MS };
+export const DEFAULT_MISFIRE: Misfire = { policy: 'once', windowMs: DEFAULT_MISFIRE_WINDOW_MS };
 
 /**
  * Reads `skip`, `once`, `all` or `all; window=6h`, as in the header Carillon-Misfire.
  * @throws CarillonError INVALID_REQUEST for anything else.
  */
-export function parseMisfire(text: string, what = 'Carillon-Misfire'): MisfirePolicy {
+export function parseMisfire(text: string, what = 'Carillon-Misfire'): Misfire {
   const [name = '', ...parameters] = text.split(';').map((part) => part.trim());
   const policy = name.toLowerCase();
   if (policy !== 'skip' && policy !== 'once' && policy !== 'all') {
@@ -65,7 +67,7 @@ export interface PlanFireInput {
   /** The nominal time the schedule stands at; earlier ones are settled. */
   readonly nextFireAtMs: number;
   readonly nowMs: number;
-  readonly misfire: MisfirePolicy;
+  readonly misfire: Misfire;
   readonly misfireGraceMs?: number;
   /** The schedule's bounds, inclusive; times outside are no occurrences and leave no rows. */
   readonly startAtMs: number | null;

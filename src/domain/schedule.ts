@@ -1,12 +1,11 @@
 // A schedule: a recurring definition whose every edit raises its generation.
 
 import type { DeliveryPolicy, Request } from './message.js';
+import type { MisfirePolicy } from './misfire.js';
+import type { OverlapPolicy } from './overlap.js';
 
 /** `ended`: no occurrence is left before its end. */
 export type ScheduleState = 'active' | 'paused' | 'ended';
-
-export type MisfirePolicy = 'skip' | 'once' | 'all';
-export type OverlapPolicy = 'allow' | 'skip' | 'queue';
 
 /** What a client says about a schedule; two equal definitions are the same schedule, and an upsert of an equal one changes nothing. */
 export interface ScheduleDefinition extends Request, DeliveryPolicy {

@@ -2,7 +2,7 @@
 
 import type { Chance, Clock } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
-import { fromUuid, ID_CHANCE_BYTES, type MessageId } from '../domain/ids.js';
+import { ID_CHANCE_BYTES, type MessageId } from '../domain/ids.js';
 import type { Message } from '../domain/message.js';
 import { manualMessage } from '../domain/occurrence.js';
 import type { Schedule, ScheduleDefinition } from '../domain/schedule.js';
@@ -13,9 +13,10 @@ import { scheduleEntry } from '../queue/keys.js';
 import type { Offers } from '../queue/offers.js';
 import { encodePayload } from '../queue/payload.js';
 import type { Acceptance, Submission } from '../table/accepts.js';
+import { type Canceled, cancelMessages } from '../table/cancels.js';
 import type { Database } from '../table/database.js';
-import { messageColumns, pending, timestamp } from '../table/message-columns.js';
-import { expireKeys, releaseHeld } from '../table/outcomes.js';
+import { repeatDeadLetters } from '../table/dead-letters.js';
+import { releaseHeld } from '../table/outcomes.js';
 import type { Recorder } from '../table/recorder.js';
 import { changeScheduleState, deleteSchedule, saveSchedule } from '../table/schedules.js';
 import { getSchedule } from '../table/schedules-read.js';
@@ -63,20 +64,12 @@ export class NodeIntake implements Intake {
   }
 
   async cancel(tenantId: number, ids: readonly MessageId[]): Promise<MessageId[]> {
-    if (ids.length === 0) return [];
     const nowMs = this.#nowMs();
-    const rows = await this.#database.transaction(async (connection) => {
-      const canceled = await connection.run<CanceledRow>('cancel-messages', [tenantId, ids, timestamp(nowMs)]);
-      const ended = canceled.map((row) => ({
-        message: { id: fromUuid(row.id), tenantId, idempotencyKey: row.idempotency_key },
-        atMs: nowMs + this.#settings.idempotencyMs,
-      }));
-      await expireKeys(connection, ended);
-      return canceled;
-    });
-    await this.#tellCanceled(rows);
-    await this.#releaseAfter(tenantId, rows);
-    return rows.map((row) => fromUuid(row.id));
+    const keysUntilMs = nowMs + this.#settings.idempotencyMs;
+    const canceled = await cancelMessages(this.#database, tenantId, ids, { nowMs, keysUntilMs });
+    await this.#tellCanceled(canceled);
+    await this.#releaseAfter(tenantId, canceled);
+    return canceled.map(({ id }) => id);
   }
 
   async saveSchedule(tenantId: number, id: string, definition: ScheduleDefinition): Promise<Schedule> {
@@ -125,27 +118,7 @@ export class NodeIntake implements Intake {
     tenantId: number,
     retries: readonly DeadLetterRetry[],
   ): Promise<{ from: MessageId; to: MessageId }[]> {
-    if (retries.length === 0) return [];
-    const taken = await this.#database.transaction(async (connection) => {
-      const rows = await connection.run<{ id: string }>('take-dead-letters', [
-        tenantId,
-        retries.map((retry) => retry.from),
-      ]);
-      const ids = new Set(rows.map((row) => fromUuid(row.id)));
-      const due = retries.filter((retry) => ids.has(retry.from));
-      if (due.length > 0) {
-        await connection.run('insert-messages', messageColumns(due.map((retry) => pending(retry.message))));
-        const keyed = due.filter((retry) => retry.message.idempotencyKey !== null);
-        // The work is the same, so its key names the new message from now on.
-        await connection.run('repoint-keys', [
-          keyed.map((retry) => retry.message.tenantId),
-          keyed.map((retry) => retry.message.idempotencyKey),
-          keyed.map((retry) => retry.from),
-          keyed.map((retry) => retry.message.id),
-        ]);
-      }
-      return due;
-    });
+    const taken = await repeatDeadLetters(this.#database, tenantId, retries);
     for (const { message } of taken) this.#offer(message);
     return taken.map(({ from, message }) => ({ from, to: message.id }));
   }
@@ -175,19 +148,19 @@ export class NodeIntake implements Intake {
     this.#offers.offer(message.shard, { id, dueAtMs, payload, createdAtMs });
   }
 
-  async #tellCanceled(rows: readonly CanceledRow[]): Promise<void> {
+  async #tellCanceled(canceled: readonly Canceled[]): Promise<void> {
     const byShard = new Map<number, MessageId[]>();
-    for (const row of rows) {
-      const ids = byShard.get(row.shard);
-      if (ids === undefined) byShard.set(row.shard, [fromUuid(row.id)]);
-      else ids.push(fromUuid(row.id));
+    for (const { shard, id } of canceled) {
+      const ids = byShard.get(shard);
+      if (ids === undefined) byShard.set(shard, [id]);
+      else ids.push(id);
     }
     await Promise.all([...byShard].map(([shard, ids]) => this.#offers.cancel(shard, ids)));
   }
 
   /** Lets the occurrences go that waited for what was canceled. */
-  async #releaseAfter(tenantId: number, rows: readonly CanceledRow[]): Promise<void> {
-    const ids = new Set(rows.flatMap((row) => (row.overlap === null ? [] : [row.schedule_id ?? ''])));
+  async #releaseAfter(tenantId: number, canceled: readonly Canceled[]): Promise<void> {
+    const ids = new Set(canceled.flatMap(({ scheduleToRelease }) => scheduleToRelease ?? []));
     const schedules = [...ids].map((scheduleId) => ({ tenantId, scheduleId }));
     for (const { id, shard, dueAtMs } of await releaseHeld(this.#database, schedules)) {
       this.#offers.offer(shard, { id, dueAtMs, payload: '' });
@@ -198,14 +171,6 @@ export class NodeIntake implements Intake {
   #nowMs(): number {
     return Math.ceil(this.#clock.nowMs());
   }
-}
-
-interface CanceledRow {
-  id: string;
-  shard: number;
-  overlap: string | null;
-  schedule_id: string | null;
-  idempotency_key: string | null;
 }
 
 function noSuchSchedule(id: string): CarillonError {

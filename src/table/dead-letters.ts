@@ -1,9 +1,9 @@
 // Dead letters: messages that failed for good and are listed until somebody deletes or retries them.
 
 import { fromUuid, messageIdFloor, type MessageId } from '../domain/ids.js';
-import type { HeaderMap } from '../domain/message.js';
-import type { Queryable } from './database.js';
-import { timestamp } from './message-columns.js';
+import type { HeaderMap, Message } from '../domain/message.js';
+import type { Database, Queryable } from './database.js';
+import { messageColumns, pending, timestamp } from './message-columns.js';
 import { withFilter, type MessageFilter } from './message-filter.js';
 import { messageRecord, type MessageRecord, type MessageRecordRow } from './message-reads.js';
 
@@ -12,6 +12,8 @@ const DAY_MS = 86_400_000;
 export interface DeadLetter extends MessageRecord {
   readonly body: Buffer;
   readonly idempotencyKey: string | null;
+  /** Nominal time of an occurrence; null for any other. */
+  readonly occurrenceAtMs: number | null;
   /** When it was given up. */
   readonly diedAtMs: number;
   readonly attempts: number;
@@ -68,6 +70,7 @@ export async function pageDeadLetters(
 interface DeadLetterRow extends MessageRecordRow {
   readonly body: Buffer;
   readonly idempotency_key: string | null;
+  readonly occurrence_at: number | null;
   readonly finished_at: number | null;
   readonly attempts: number;
   readonly last_status: number | null;
@@ -96,6 +99,7 @@ function deadLetter(row: DeadLetterRow): DeadLetter {
     ...messageRecord(row),
     body: row.body,
     idempotencyKey: row.idempotency_key,
+    occurrenceAtMs: row.occurrence_at,
     diedAtMs: row.finished_at ?? row.due_at,
     attempts: row.attempts,
     lastStatus: row.last_status,
@@ -114,4 +118,40 @@ export async function dropDeadLetters(
   if (ids.length === 0) return [];
   const rows = await table.run<{ id: string }>('take-dead-letters', [tenantId, ids]);
   return rows.map((row) => fromUuid(row.id));
+}
+
+/** A dead letter and the message that repeats it. */
+export interface Repeat {
+  readonly from: MessageId;
+  readonly message: Message;
+}
+
+/** Takes dead letters off the list and records the messages that repeat them. Gives those that were on it. */
+export async function repeatDeadLetters(
+  database: Database,
+  tenantId: number,
+  repeats: readonly Repeat[],
+): Promise<Repeat[]> {
+  if (repeats.length === 0) return [];
+  return database.transaction(async (connection) => {
+    const taken = new Set(
+      await dropDeadLetters(
+        connection,
+        tenantId,
+        repeats.map(({ from }) => from),
+      ),
+    );
+    const due = repeats.filter(({ from }) => taken.has(from));
+    if (due.length === 0) return due;
+    await connection.run('insert-messages', messageColumns(due.map(({ message }) => pending(message))));
+    const keyed = due.filter(({ message }) => message.idempotencyKey !== null);
+    // The work is the same, so its key names the new message from now on.
+    await connection.run('repoint-keys', [
+      keyed.map(({ message }) => message.tenantId),
+      keyed.map(({ message }) => message.idempotencyKey),
+      keyed.map(({ from }) => from),
+      keyed.map(({ message }) => message.id),
+    ]);
+    return due;
+  });
 }

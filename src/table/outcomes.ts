@@ -90,8 +90,10 @@ async function recordAll(
   return taken;
 }
 
+/** In the order of the ids, as a cancel takes them, so that two nodes that record the same messages wait for each other, not in a ring. */
 async function updateMessages(connection: Queryable, outcomes: readonly Outcome[]): Promise<Set<MessageId>> {
-  const column = <Value>(value: (outcome: Outcome) => Value): Value[] => outcomes.map(value);
+  const ordered = [...outcomes].sort((a, b) => (a.message.id < b.message.id ? -1 : 1));
+  const column = <Value>(value: (outcome: Outcome) => Value): Value[] => ordered.map(value);
   const rows = await connection.run<{ id: string }>('record-outcomes', [
     column((outcome) => outcome.message.id),
     column((outcome) => outcome.state),

@@ -73,18 +73,26 @@ export async function dropOldPartitions(
   for (const name of names.filter((candidate) => candidate.startsWith('messages_'))) {
     const weekMs = partitionWeekMs(name);
     if (weekMs === null || weekMs + WEEK_MS > beforeMs) continue;
-    const pending = await database.text(`select 1 from ${name} where state = 'pending' limit 1`);
-    if (pending.length > 0) continue;
+    if (await hasPending(database, name)) continue;
     // Both or none: the week is known by its messages.
     const week = PARTITIONED.map((table) => partitionName(table, weekMs));
+    let isUnfinished = false;
     const done = await unlessLocked(database, async (connection) => {
       await limitLockWait(connection);
-      await connection.text(`drop table if exists ${week.join(', ')}`);
+      // Looked at again where nobody can add to it: an occurrence that is late by weeks may have just been recorded.
+      await connection.text(`lock table ${name} in access exclusive mode`);
+      isUnfinished = await hasPending(connection, name);
+      if (!isUnfinished) await connection.text(`drop table if exists ${week.join(', ')}`);
     });
+    if (isUnfinished) continue;
     if (done) dropped.push(...week);
     else onPostponed(week);
   }
   return dropped;
+}
+
+async function hasPending(table: Queryable, partition: string): Promise<boolean> {
+  return (await table.text(`select 1 from ${partition} where state = 'pending' limit 1`)).length > 0;
 }
 
 /** Runs a change in one transaction. False when it was rolled back because it would have waited too long for a lock. */

@@ -1,7 +1,9 @@
 // A row of `schedules` and the schedule it stands for.
 
-import type { MisfirePolicy, OverlapPolicy, Schedule, ScheduleState } from '../domain/schedule.js';
 import type { HeaderMap } from '../domain/message.js';
+import type { MisfirePolicy } from '../domain/misfire.js';
+import type { OverlapPolicy } from '../domain/overlap.js';
+import type { Schedule, ScheduleState } from '../domain/schedule.js';
 import { fromDeliveryOptions, type DeliveryOptions } from './delivery-options.js';
 
 /** The columns of `schedules` that a statement must give for `scheduleFromRow`; times arrive as epoch milliseconds. */

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pino } from 'pino';
 import { Maintenance, partitionBounds } from '../../src/table/maintenance.js';
+import { messageColumns, pending } from '../../src/table/message-columns.js';
 import {
   dropOldPartitions,
   ensurePartitions,
@@ -105,6 +106,30 @@ describe('partitions', () => {
       }),
     ).rejects.toBe(fault);
     expect(tries).toBe(1);
+  });
+
+  it('are kept when work comes into them at the last moment', async () => {
+    const lateAtMs = nowMs - 43 * WEEK;
+    const other = aMessage({ tenantId: table.tenantId, dueAtMs: lateAtMs });
+    await table.recorder.accept([{ message: other, keys: [] }]);
+    await table.recorder.record(anOutcome(other));
+    let dropping: Promise<string[]> = Promise.resolve([]);
+    await table.database.transaction(async (connection) => {
+      const late = aMessage({ tenantId: table.tenantId, dueAtMs: lateAtMs });
+      await connection.run('insert-messages', messageColumns([pending(late)]));
+      dropping = dropOldPartitions(table.database, nowMs - 42 * WEEK);
+      // It has looked, and waits for the lock.
+      await expect
+        .poll(() =>
+          table.database.text(
+            `select 1 from pg_locks join pg_database d on d.oid = database
+              where datname = current_database() and not granted and mode = 'AccessExclusiveLock'`,
+          ),
+        )
+        .not.toEqual([]);
+    });
+    expect(await dropping).not.toContain(nameOf(lateAtMs));
+    expect(await table.database.text('select 1 from messages where id = $1', [other.id])).toHaveLength(1);
   });
 
   it('are dropped whole when old, and kept while unfinished work lies in them', async () => {

@@ -2,8 +2,10 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { timestamp } from '../../src/table/message-columns.js';
+import { recordOutcomes } from '../../src/table/outcomes.js';
 import { sql } from '../../src/table/sql.js';
-import { aMessage, openTable, type OpenTable } from '../support/messages.js';
+import { aMessage, anOutcome, openTable, type OpenTable } from '../support/messages.js';
+import { openDatabase } from '../support/node.js';
 
 let table: OpenTable;
 beforeAll(async () => {
@@ -41,4 +43,26 @@ it('keys expire in the order in which they are claimed', async () => {
   await table.database.run('expire-keys', values);
   const rows = await table.database.text('select key from idempotency_keys where expires_at is not null order by key');
   expect(rows).toEqual([{ key: 'a' }, { key: 'b' }]);
+});
+
+it('groups of outcomes of the same messages, in any order, do not lock each other out', async () => {
+  const messages = Array.from({ length: 60 }, () => aMessage({ tenantId: table.tenantId, idempotencyKey: null }));
+  await table.recorder.accept(messages.map((message) => ({ message, keys: [] })));
+  const outcomes = messages.map((message) => anOutcome(message, { state: 'pending', nextAttemptAtMs: Date.now() }));
+  const database = openDatabase(table.url);
+  for (let round = 0; round < 40; round++) {
+    const groups = [outcomes, [...outcomes].reverse(), [...outcomes.slice(30), ...outcomes.slice(0, 30)]];
+    await Promise.all(groups.map((group) => recordOutcomes(database, { idempotencyMs: 1_000 }, group)));
+  }
+  const pids = await Promise.all(
+    Array.from({ length: 4 }, () => database.text<{ pid: number }>('select pg_backend_pid() as pid, pg_sleep(0.05)')),
+  );
+  await database.close();
+  // What a connection counted is there for others to read at the latest when it has ended.
+  const gone = 'select 1 from pg_stat_activity where pid = any($1)';
+  await expect.poll(() => table.database.text(gone, [pids.flat().map(({ pid }) => pid)])).toEqual([]);
+  const [count] = await table.database.text<{ deadlocks: number }>(
+    'select deadlocks::int from pg_stat_database where datname = current_database()',
+  );
+  expect(count?.deadlocks).toBe(0);
 });
