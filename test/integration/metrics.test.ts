@@ -64,6 +64,7 @@ describe('the figures', () => {
       expect(now.value('carillon_accepts_total', { result: 'accepted' })).toBe(await count(`kind = 'message'`));
       expect(now.value('carillon_accepts_total', { result: 'deduplicated' })).toBe(1);
       expect(now.value('carillon_recorder_group_rows_sum', { kind: 'accept' })).toBe(24);
+      expect(now.value('carillon_claimed_entries_total')).toBeGreaterThanOrEqual(attempts);
       const published = `kind = 'occurrence' and state <> 'skipped'`;
       expect(now.value('carillon_occurrences_published_total')).toBe(await count(published));
       const skipped = now.value('carillon_occurrences_skipped_total', { reason: 'key_held' });
@@ -121,6 +122,37 @@ describe('the figures', () => {
         expect(now.value('carillon_sweep_duration_seconds_count', { sweep })).toBeGreaterThan(0);
       }
     });
+  });
+});
+
+describe('the figures of two nodes', () => {
+  it('tell who owns what, and what went from one to the other', async () => {
+    const first = await startTestNode({ CARILLON_JOIN_GRACE_MS: 100 });
+    const { CARILLON_DATABASE_URL, CARILLON_REDIS_PREFIX, CARILLON_SHARDS: shards } = first.config;
+    const settings = { CARILLON_DATABASE_URL, CARILLON_REDIS_PREFIX, CARILLON_JOIN_GRACE_MS: 100 };
+    const second = await startTestNode(settings);
+    try {
+      await until(async () => {
+        const [one, other] = [await scrape(first), await scrape(second)];
+        const half = shards / 2;
+        expect([one.value('carillon_shards_owned'), other.value('carillon_shards_owned')]).toEqual([half, half]);
+        expect(one.value('carillon_shards_taken_total')).toBe(shards);
+        expect(one.value('carillon_shards_given_total')).toBe(half);
+        expect(other.value('carillon_shards_taken_total')).toBe(half);
+        expect(one.value('carillon_handover_duration_seconds_count')).toBeGreaterThan(0);
+        expect(other.value('carillon_takeover_duration_seconds_sum')).toBeGreaterThan(0);
+        expect(other.value('carillon_claims_total', { result: 'none' })).toBeGreaterThan(0);
+        for (const figures of [one, other]) {
+          expect(figures.value('carillon_leases_lapsed_total')).toBe(0);
+          expect(figures.value('carillon_epochs_refused_total')).toBe(0);
+          expect(figures.value('carillon_lease_age_seconds')).toBeGreaterThan(0);
+          expect(figures.value('carillon_lease_age_seconds')).toBeLessThan(first.config.CARILLON_LEASE_MS / 1_000);
+        }
+      });
+    } finally {
+      await second.stop();
+      await first.stop();
+    }
   });
 });
 
