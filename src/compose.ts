@@ -12,7 +12,7 @@ import { SigningKeyCache } from './actor/signing-keys.js';
 import { Slots } from './actor/slots.js';
 import { Sweeper } from './actor/sweeper.js';
 import { buildApp } from './api/app.js';
-import type { ClusterView } from './api/services.js';
+import type { ClusterView, Readiness } from './api/services.js';
 import type { Config } from './config.js';
 import { createHttpClient, type HttpClient } from './delivery/http-client.js';
 import { HostLimiter } from './delivery/host-limiter.js';
@@ -20,7 +20,9 @@ import type { Chance } from './domain/clock.js';
 import { CarillonError } from './domain/errors.js';
 import type { TierBounds } from './domain/tier.js';
 import { NodeIntake } from './intake/node-intake.js';
+import { ensureAccess } from './compose/access.js';
 import { makeCluster, processTime, type NodeCluster } from './compose/cluster.js';
+import { membershipEvents, servedShards, watchLevels } from './compose/figures.js';
 import { Offers } from './queue/offers.js';
 import { RedisClock } from './queue/redis-clock.js';
 import { ShardQueue } from './queue/shard-queue.js';
@@ -28,7 +30,8 @@ import { Database } from './table/database.js';
 import { Maintenance, partitionBounds } from './table/maintenance.js';
 import { migrate } from './table/migrate.js';
 import { Recorder } from './table/recorder.js';
-import { ensureAdminToken, ensureTenant, getSigningKeys } from './table/tenants.js';
+import { NodeMetrics } from './telemetry/metrics.js';
+import { getSigningKeys } from './table/tenants.js';
 
 export interface Node {
   /** Where the API listens, as http://host:port. */
@@ -40,7 +43,6 @@ export interface Node {
 /** How old an offer may be to bring its payload along, and twice as old must a client's row be for a sweep to queue it. */
 const PAYLOAD_FRESH_MS = 5_000;
 const TOMBSTONE_MS = 10 * 60_000;
-const DEFAULT_TENANT = 'default';
 /** How long a stopping node waits for its answers to go out. */
 const CLOSE_MS = 2_000;
 
@@ -57,9 +59,11 @@ export async function startNode(config: Config, log: Logger): Promise<Node> {
     onError: (error) => log.warn({ err: error }, 'a table connection broke'),
   });
   const redis = connectRedis(config, log);
+  const metrics = new NodeMetrics(config.CARILLON_SHARDS);
   try {
-    return await startWith({ config, log, identity, database, redis });
+    return await startWith({ config, log, identity, database, redis, metrics });
   } catch (error) {
+    metrics.stop();
     redis.disconnect();
     await database.close();
     throw error;
@@ -73,21 +77,22 @@ interface Stores {
   readonly identity: string;
   readonly database: Database;
   readonly redis: Redis;
+  readonly metrics: NodeMetrics;
 }
 
-async function startWith({ config, log, identity, database, redis }: Stores): Promise<Node> {
+async function startWith({ config, log, identity, database, redis, metrics }: Stores): Promise<Node> {
   await redis.connect();
   const clock = new RedisClock(redis);
   await clock.start();
   await migrate(database, { shards: config.CARILLON_SHARDS, ...partitionBounds(clock.nowMs(), delayMax(config)) });
-  await ensureAccess(database, config);
+  await ensureAccess(database, config, chance);
 
   const queue = new ShardQueue(redis, config.CARILLON_REDIS_PREFIX, {
     visibilityMs: config.CARILLON_VISIBILITY_MS,
     payloadFreshMs: PAYLOAD_FRESH_MS,
     tombstoneMs: TOMBSTONE_MS,
   });
-  const sweeper = makeSweeper({ config, log, database, queue, clock });
+  const sweeper = makeSweeper({ config, log, database, queue, clock, metrics });
   const recorder = new Recorder(database, clock, {
     deduplicationMs: config.CARILLON_DEDUPLICATION_MS,
     idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
@@ -100,6 +105,7 @@ async function startWith({ config, log, identity, database, redis }: Stores): Pr
       sweeper.hasten();
     },
     onRefusal: (error, id) => log.error({ err: error, message: id }, 'the table refused what a destination answered'),
+    onGroup: (kind, items, durationMs) => metrics.grouped(kind, items, durationMs),
   });
   const http = createHttpClient({
     allowPrivate: config.CARILLON_ALLOW_PRIVATE_DESTINATIONS,
@@ -114,7 +120,7 @@ async function startWith({ config, log, identity, database, redis }: Stores): Pr
     redis,
     queue,
     sweeper,
-    events: { onGiven: () => undefined, onTaken: () => undefined, onLapsed: () => undefined },
+    events: membershipEvents(metrics),
     isTableAvailable: () => recorder.isAvailable,
   });
   const { membership, wake } = cluster;
@@ -123,7 +129,8 @@ async function startWith({ config, log, identity, database, redis }: Stores): Pr
     onRefused: (error) => log.error({ err: error }, 'the queue takes no work: accepts go to the table only'),
     onCaughtUp: (leftToSweeps) => log.info({ leftToSweeps }, 'the queue takes work again'),
   });
-  const parts = actorParts({ config, log, identity, database, queue, offers, recorder, http, clock, cluster });
+  const parts = actorParts({ config, log, identity, database, queue, offers, recorder, http, clock, cluster, metrics });
+  watchLevels(metrics, { ...cluster, slots: parts.slots, recorder, redis, offers });
   const intake = new NodeIntake({
     database,
     recorder,
@@ -137,6 +144,7 @@ async function startWith({ config, log, identity, database, redis }: Stores): Pr
       inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
       idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
     },
+    onAccept: (result, messages) => metrics.accepted(result, messages),
   });
   const maintenance = new Maintenance(
     database,
@@ -151,14 +159,15 @@ async function startWith({ config, log, identity, database, redis }: Stores): Pr
 
   let stopping = false;
   let joined = false;
-  const ready = (): { ok: boolean; why?: string } => {
+  const ready = (): Readiness => {
     if (stopping || membership.isDraining) return { ok: false, why: 'this node is draining' };
     if (!recorder.isAvailable) return { ok: false, why: 'the table (PostgreSQL) is away' };
     if (!joined) return { ok: false, why: 'this node has not joined the cluster yet' };
-    return { ok: true };
+    return { ok: true, shards: { served: servedShards(membership, cluster.holder), total: config.CARILLON_SHARDS } };
   };
   const view = clusterView(identity, cluster);
-  const app = buildApp({ config, clock, chance, database, intake, logger: log, health: { ready }, cluster: view });
+  const health = { ready };
+  const app = buildApp({ config, clock, chance, database, intake, logger: log, health, cluster: view, metrics });
 
   // A node that cannot listen must not take the shards from one that can.
   await app.listen({ host: config.CARILLON_HOST, port: config.CARILLON_PORT });
@@ -190,6 +199,7 @@ async function startWith({ config, log, identity, database, redis }: Stores): Pr
     await maintenance.stop();
     await http.close();
     clock.stop();
+    metrics.stop();
     cluster.disconnect();
     redis.disconnect();
     await database.close();
@@ -277,28 +287,15 @@ async function redisRunId(redis: Redis): Promise<string> {
   return /^run_id:(\S+)/m.exec(await redis.info('server'))?.[1] ?? '';
 }
 
-async function ensureAccess(database: Database, config: Config): Promise<void> {
-  const orNull = (text: string): string | null => (text === '' ? null : text);
-  if (config.CARILLON_TOKEN !== '') {
-    const tenant = {
-      name: DEFAULT_TENANT,
-      token: config.CARILLON_TOKEN,
-      currentKey: orNull(config.CARILLON_CURRENT_SIGNING_KEY),
-      nextKey: orNull(config.CARILLON_NEXT_SIGNING_KEY),
-    };
-    await ensureTenant(database, tenant, chance);
-  }
-  if (config.CARILLON_ADMIN_TOKEN !== '') await ensureAdminToken(database, config.CARILLON_ADMIN_TOKEN);
-}
-
 function makeSweeper(parts: {
   config: Config;
   log: Logger;
   database: Database;
   queue: ShardQueue;
   clock: RedisClock;
+  metrics: NodeMetrics;
 }): Sweeper {
-  const { config, log, database, queue, clock } = parts;
+  const { config, log, database, queue, clock, metrics } = parts;
   const promoteEveryMs = config.CARILLON_PROMOTE_EVERY_MS;
   const settings = {
     horizonMs: config.CARILLON_HORIZON_MS,
@@ -308,7 +305,12 @@ function makeSweeper(parts: {
   };
   return new Sweeper(
     { database, queue, clock, settings },
-    { shards: config.CARILLON_SHARDS, promoteEveryMs, rescueEveryMs: config.CARILLON_RESCUE_EVERY_MS },
+    {
+      shards: config.CARILLON_SHARDS,
+      promoteEveryMs,
+      rescueEveryMs: config.CARILLON_RESCUE_EVERY_MS,
+      onSwept: (sweep, result, queued, durationMs) => metrics.swept(sweep, result, queued, durationMs),
+    },
     log,
   );
 }
@@ -324,8 +326,9 @@ function actorParts(given: {
   http: HttpClient;
   clock: RedisClock;
   cluster: NodeCluster;
+  metrics: NodeMetrics;
 }): ActorParts {
-  const { config, log, database, queue, offers, recorder, http, clock, cluster } = given;
+  const { config, log, database, queue, offers, recorder, http, clock, cluster, metrics } = given;
   const { wake } = cluster;
   const keys = new SigningKeyCache(
     async (tenantId) => (await getSigningKeys(database, tenantId)).current,
@@ -358,6 +361,7 @@ function actorParts(given: {
       tiers: tierBounds(config),
       inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
     },
+    onFired: ({ published, skipped }) => metrics.fired(published, skipped),
   });
   const perHost = config.CARILLON_HOST_CONCURRENCY;
   const waitingPerHost = Math.max(1, Math.floor(perHost / 4));
@@ -376,9 +380,13 @@ function actorParts(given: {
     log,
     wake,
     isTrusted: (shard) => cluster.locks.isTrusted(shard),
-    onFenced: (shard) => cluster.membership.fenced(shard),
+    onFenced: (shard) => {
+      metrics.fenced();
+      cluster.membership.fenced(shard);
+    },
     settings: { claimBatch: config.CARILLON_CLAIM_BATCH, idleClaimMs: config.CARILLON_IDLE_CLAIM_MS },
     refence: (shard, refusedEpoch) => cluster.holder.refence(shard, refusedEpoch),
-    onAttempt: () => undefined,
+    onClaim: (entries) => metrics.claimed(entries),
+    onAttempt: ({ outcome, recorded }) => metrics.attempted(outcome, recorded.taken),
   };
 }

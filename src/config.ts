@@ -83,6 +83,7 @@ export const SETTINGS = {
     'First signing key of the tenant "default"; used only when the tenant is created.',
   ),
   CARILLON_NEXT_SIGNING_KEY: secret('Next signing key of the tenant "default"; used only when the tenant is created.'),
+  CARILLON_METRICS_PUBLIC: flag(false, 'Whether /metrics can be read without the token of an administrator.'),
   CARILLON_TOKEN_CACHE_MS: integer(5 * SECOND, 0, 5 * MINUTE, 'How long a node trusts a token it has looked up.'),
 
   CARILLON_SHARDS: integer(256, 1, 4_096, 'Number of shards; fixed when the cluster is created, checked at each boot.'),

@@ -94,6 +94,7 @@ const PACKAGE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   pg: ['table'],
   undici: ['delivery'],
   'ipaddr.js': ['delivery'],
+  'prom-client': ['telemetry'],
   fastify: ['api'],
   '@fastify/swagger': ['api'],
   '@sinclair/typebox': ['api'],

@@ -42,6 +42,8 @@ export interface ActorParts {
    * actor does not know yet. Gives the epoch to go on with, or null when the shard has another owner by now.
    */
   readonly refence: (shard: number, refusedEpoch: number) => Promise<number | null>;
+  /** Counts a claim: so many entries, or (null) its epoch was refused. */
+  readonly onClaim?: (entries: number | null) => void;
   /** Counts what became of an attempt. */
   readonly onAttempt: (following: Following) => void;
 }

@@ -13,6 +13,7 @@ import type { ScheduleKeyOfEntry } from '../queue/keys.js';
 import type { Offers } from '../queue/offers.js';
 import { encodePayload } from '../queue/payload.js';
 import type { QueueEntry, ShardQueue, Firing as QueueFiring } from '../queue/shard-queue.js';
+import type { Fired } from '../table/fires.js';
 import { GroupCommit } from '../table/group-commit.js';
 import type { ClaimedSchedule, Recorder } from '../table/recorder.js';
 
@@ -43,6 +44,7 @@ export class Firing {
   readonly #clock: Clock;
   readonly #settings: FiringSettings;
   readonly #wake: (shard: number, dueAtMs: number) => void;
+  readonly #onFired: (fired: Fired) => void;
   readonly #groups = new Map<number, GroupCommit<FiringOfShard, undefined>>();
 
   constructor(parts: {
@@ -52,6 +54,8 @@ export class Firing {
     clock: Clock;
     settings: FiringSettings;
     wake: (shard: number, dueAtMs: number) => void;
+    /** Counts what was recorded. */
+    onFired?: (fired: Fired) => void;
   }) {
     this.#recorder = parts.recorder;
     this.#queue = parts.queue;
@@ -59,6 +63,7 @@ export class Firing {
     this.#clock = parts.clock;
     this.#settings = parts.settings;
     this.#wake = parts.wake;
+    this.#onFired = parts.onFired ?? (() => undefined);
   }
 
   /**
@@ -94,6 +99,7 @@ export class Firing {
       await this.#again(claimed);
       return 'done';
     }
+    this.#onFired(fired);
     const released = fired.released.map(({ id, dueAtMs }) => ({ id, dueAtMs, payload: '' }));
     const recorded = fired.messages.map((message) => this.#entryOf(message, nowMs, fired.fresh.has(message)));
     const messages = [...recorded, ...released];

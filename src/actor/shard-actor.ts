@@ -217,6 +217,7 @@ export class ShardActor {
       this.#toldOfMs = Infinity;
       const epoch = this.#epoch;
       const reply = await queue.claim(this.shard, epoch, taken);
+      this.#parts.onClaim?.(reply.kind === 'claimed' ? reply.claims.length : null);
       if (reply.kind !== 'claimed') {
         await this.#refused(epoch);
         return 0;

@@ -14,6 +14,8 @@ export interface SweeperSettings {
   readonly shards: number;
   readonly promoteEveryMs: number;
   readonly rescueEveryMs: number;
+  /** Counts a sweep of a shard that ended. */
+  readonly onSwept?: (sweep: SweepName, result: SweepResult, queued: number, durationMs: number) => void;
 }
 
 /** Sweeps at once: they share the table with deliveries, which come first. */
@@ -24,7 +26,9 @@ const OVERDUE_MS = 5_000;
 /** By so much after clients' rows are old enough to be rescued. */
 const SOON_MARGIN_MS = 1_000;
 
-type SweepName = 'promote' | 'rescue';
+export type SweepName = 'promote' | 'rescue';
+/** `fenced`: cut off by a newer epoch. `failed`: a store was away, or worse. */
+export type SweepResult = 'done' | 'fenced' | 'failed';
 
 /** A sweep that waits for its turn or is under way: of each shard and kind there is one at most. */
 interface Run {
@@ -168,9 +172,9 @@ export class Sweeper {
     await this.#slots.take(1).granted;
     run.started = true;
     const { actor } = timers;
+    const startedAtMs = performance.now();
     try {
       if (!this.#isCurrent(timers)) return;
-      const startedAtMs = performance.now();
       const swept = {
         shard: actor.shard,
         epoch: actor.epoch,
@@ -183,6 +187,7 @@ export class Sweeper {
       if (actor.epoch === swept.epoch) timers.cutOff.add(name);
       else run.again = run.overdueMs;
     } catch (error) {
+      this.#settings.onSwept?.(name, 'failed', 0, performance.now() - startedAtMs);
       this.#failed(name, timers, error);
     } finally {
       this.#slots.release(1);
@@ -197,6 +202,7 @@ export class Sweeper {
   }
 
   #report(sweep: SweepName, shard: number, { queued, read, fenced }: Swept, durationMs: number): void {
+    this.#settings.onSwept?.(sweep, fenced ? 'fenced' : 'done', queued, durationMs);
     const fields = { sweep, shard, queued, read, fenced, durationMs: Math.round(durationMs) };
     if (queued > 0) this.#log.info(fields, 'swept');
     else this.#log.debug(fields, 'swept');

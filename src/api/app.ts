@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import swagger from '@fastify/swagger';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { CarillonError } from '../domain/errors.js';
-import { admit, Authenticator, bearerToken, type Area } from './auth.js';
+import { admit, Authenticator, bearerToken, isConfiguredAdminToken } from './auth.js';
 import { answerFault, answerUnreadable } from './faults.js';
 import { answerUnknownPaths } from './known-paths.js';
 import { openApi } from './openapi.js';
@@ -18,12 +18,13 @@ import { registerEvents } from './routes/events.js';
 import { registerHealth } from './routes/health.js';
 import { registerKeys } from './routes/keys.js';
 import { registerMessages } from './routes/messages.js';
+import { registerMetrics } from './routes/metrics.js';
 import { registerNotImplemented } from './routes/not-implemented.js';
 import { registerOpenApi } from './routes/openapi.js';
 import { registerPublish } from './routes/publish.js';
 import { registerRuns } from './routes/runs.js';
 import { registerSchedules } from './routes/schedules.js';
-import type { ApiServices } from './services.js';
+import type { ApiArea, ApiServices } from './services.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -84,6 +85,7 @@ export function buildApp(services: ApiServices): FastifyInstance {
     answerFault(error, request, reply, services);
   });
   answerUnknownPaths(app);
+  countAnswers(app, services);
   refuseWhileClosing(app);
   app.addHook('onRequest', authenticate(services));
   void app.register(swagger, openApi());
@@ -107,6 +109,7 @@ function registerRoutes(app: FastifyInstance, services: ApiServices): void {
   registerAdmin(app, services);
   registerCluster(app, services);
   registerHealth(app, services);
+  registerMetrics(app, services);
   registerOpenApi(app);
   registerMessages(app, services);
   registerDlq(app, services);
@@ -137,24 +140,38 @@ function refuseWhileClosing(app: FastifyInstance): void {
   });
 }
 
-/** Everything below /v2 is a tenant's, everything below /admin the administrator's; the rest is open. */
-function areaOf(path: string): Area | null {
-  if (/^\/v2(?:[/?]|$)/i.test(path)) return 'tenant';
-  return /^\/admin(?:[/?]|$)/i.test(path) ? 'admin' : null;
+function countAnswers(app: FastifyInstance, { metrics }: ApiServices): void {
+  app.addHook('onResponse', (request, reply, done) => {
+    metrics.answered(areaOf(request.url), reply.statusCode, reply.elapsedTime);
+    done();
+  });
 }
 
+/** Everything below /v2 is a tenant's, everything below /admin the administrator's; the rest is about the node. */
+function areaOf(path: string): ApiArea {
+  if (/^\/v2(?:[/?]|$)/i.test(path)) return 'tenant';
+  return /^\/admin(?:[/?]|$)/i.test(path) ? 'admin' : 'node';
+}
+
+function isMetrics(path: string): boolean {
+  return /^\/metrics(?:[/?]|$)/i.test(path);
+}
+
+/** What is about the node is open, save for the figures. */
 function authenticate(services: ApiServices): (request: FastifyRequest) => Promise<void> {
   const { database, clock, config } = services;
   const authenticator = new Authenticator(database, clock, config.CARILLON_TOKEN_CACHE_MS);
   return async (request) => {
     const area = areaOf(request.url);
-    if (area === null) return;
+    const forFigures = isMetrics(request.url) && !config.CARILLON_METRICS_PUBLIC;
+    if (area === 'node' && !forFigures) return;
     // A token in the query can only be meant for us; Authorization may then be for the destination.
     const queryToken = request.target.token;
     const token = queryToken ?? bearerToken(request.headers.authorization);
     request.authorizationIsOurs = queryToken === null;
+    if (forFigures && token !== null && isConfiguredAdminToken(token, config.CARILLON_ADMIN_TOKEN)) return;
     const found = token === null ? null : authenticator.find(token);
-    const holder = admit(found instanceof Promise ? await found : found, token, area);
+    const holder = admit(found instanceof Promise ? await found : found, token, area === 'tenant' ? 'tenant' : 'admin');
     request.tenantId = holder.tenantId ?? 0;
   };
 }

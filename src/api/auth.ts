@@ -1,5 +1,6 @@
 // Who is calling: bearer tokens looked up by their hash, remembered for a moment in a cache of bounded size.
 
+import { timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import type { Queryable } from '../table/database.js';
@@ -69,6 +70,14 @@ export function bearerToken(authorization: string | undefined): string | null {
 
 export type Area = 'tenant' | 'admin';
 
+/**
+ * Tells whether a token is the administrator's that this node was started with. That needs no table: a node whose table is away must
+ * still say so in its figures.
+ */
+export function isConfiguredAdminToken(token: string, configured: string): boolean {
+  return configured !== '' && timingSafeEqual(tokenHash(token), tokenHash(configured));
+}
+
 /** Lets in who may knock at this part of the API. Throws UNAUTHORIZED for nobody we know, FORBIDDEN for the wrong role. */
 export function admit(holder: TokenHolder | null, token: string | null, area: Area): TokenHolder {
   if (token === null) {
@@ -79,7 +88,7 @@ export function admit(holder: TokenHolder | null, token: string | null, area: Ar
   throw new CarillonError(
     'FORBIDDEN',
     area === 'admin'
-      ? "this is a tenant's token: /admin takes an administrator's token only"
+      ? "this is a tenant's token: /admin and /metrics take an administrator's token only"
       : "this is an administrator's token: /v2 takes a tenant's token only",
   );
 }

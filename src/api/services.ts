@@ -10,6 +10,18 @@ export interface Readiness {
   readonly ok: boolean;
   /** One sentence for people; when not ok. */
   readonly why?: string;
+  /** How many of the cluster's shards have an owner that serves them, where that is known. */
+  readonly shards?: { readonly served: number; readonly total: number };
+}
+
+/** Which part of the API a request was for: a tenant's work, the administration, or the node itself. */
+export type ApiArea = 'tenant' | 'admin' | 'node';
+
+/** Counts what the API does, and gives all of the node's figures. */
+export interface ApiMetrics {
+  answered(area: ApiArea, status: number, durationMs: number): void;
+  readonly contentType: string;
+  text(): Promise<string>;
 }
 
 export interface ClusterMember {
@@ -41,4 +53,5 @@ export interface ApiServices {
   readonly cluster: ClusterView;
   /** Whether this node should be given requests: red before it drains, and while a store is away. */
   readonly health: { ready(): Readiness };
+  readonly metrics: ApiMetrics;
 }

@@ -18,6 +18,25 @@ export interface OccurrenceSettings {
   readonly maxWaiting: number;
 }
 
+const OVERLAP = 'overlap';
+const OVERLAP_FULL = 'overlap: too many are waiting';
+const KEY_HELD = 'idempotency key ';
+
+/** The reasons for skipping an occurrence, without the keys and messages that their texts may name. */
+export const SKIP_KINDS = ['misfire', 'overlap', 'overlap_full', 'key_held'] as const;
+
+/** Which kind the reason on a skipped occurrence's record is. */
+export function skipKind(reason: string): (typeof SKIP_KINDS)[number] {
+  if (reason === OVERLAP) return 'overlap';
+  if (reason === OVERLAP_FULL) return 'overlap_full';
+  return reason.startsWith(KEY_HELD) ? 'key_held' : 'misfire';
+}
+
+/** The reason why an occurrence is skipped whose work was done under another name; `holder` is the message with its key. */
+export function keyHeldReason(key: string, holder: string): string {
+  return `${KEY_HELD}"${key}" is held by ${holder}`;
+}
+
 /** What is known of a schedule's unfinished occurrences. */
 export interface Unfinished {
   readonly underWay: boolean;
@@ -65,9 +84,9 @@ export function planOccurrences(
       const coversUntilMs = occurrence.coversUntilMs ?? null;
       return { message, held: false, skipped: { reason: occurrence.reason, coversUntilMs } };
     }
-    if (underWay && schedule.overlap === 'skip') return skipped(message, 'overlap');
+    if (underWay && schedule.overlap === 'skip') return skipped(message, OVERLAP);
     if (underWay && schedule.overlap === 'queue') {
-      if (waiting >= settings.maxWaiting) return skipped(message, 'overlap: too many are waiting');
+      if (waiting >= settings.maxWaiting) return skipped(message, OVERLAP_FULL);
       waiting += 1;
       return { message, held: true, skipped: null };
     }

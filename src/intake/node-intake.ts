@@ -31,6 +31,9 @@ export interface IntakeSettings {
   readonly idempotencyMs: number;
 }
 
+/** Counts messages that were to be accepted. `failed`: as far as is known; the table was away, or refused them. */
+export type OnAccept = (result: 'accepted' | 'deduplicated' | 'failed', messages: number) => void;
+
 export class NodeIntake implements Intake {
   readonly #database: Database;
   readonly #recorder: Recorder;
@@ -38,6 +41,7 @@ export class NodeIntake implements Intake {
   readonly #clock: Clock;
   readonly #chance: Chance;
   readonly #settings: IntakeSettings;
+  readonly #onAccept: OnAccept;
 
   constructor(parts: {
     database: Database;
@@ -46,6 +50,7 @@ export class NodeIntake implements Intake {
     clock: Clock;
     chance: Chance;
     settings: IntakeSettings;
+    onAccept?: OnAccept;
   }) {
     this.#database = parts.database;
     this.#recorder = parts.recorder;
@@ -53,10 +58,11 @@ export class NodeIntake implements Intake {
     this.#clock = parts.clock;
     this.#chance = parts.chance;
     this.#settings = parts.settings;
+    this.#onAccept = parts.onAccept ?? (() => undefined);
   }
 
   async accept(submissions: readonly Submission[]): Promise<Acceptance[]> {
-    const acceptances = await this.#recorder.accept(submissions);
+    const acceptances = await this.#commit(submissions);
     submissions.forEach(({ message }, index) => {
       if (acceptances[index]?.deduplicated === false) this.#offer(message);
     });
@@ -121,6 +127,19 @@ export class NodeIntake implements Intake {
     const taken = await repeatDeadLetters(this.#database, tenantId, retries);
     for (const { message } of taken) this.#offer(message);
     return taken.map(({ from, message }) => ({ from, to: message.id }));
+  }
+
+  async #commit(submissions: readonly Submission[]): Promise<Acceptance[]> {
+    try {
+      const acceptances = await this.#recorder.accept(submissions);
+      const duplicates = acceptances.filter(({ deduplicated }) => deduplicated).length;
+      this.#onAccept('accepted', acceptances.length - duplicates);
+      if (duplicates > 0) this.#onAccept('deduplicated', duplicates);
+      return acceptances;
+    } catch (error) {
+      this.#onAccept('failed', submissions.length);
+      throw error;
+    }
   }
 
   async #changeState(

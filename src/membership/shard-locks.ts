@@ -75,6 +75,12 @@ export class ShardLocks {
     return this.#groups.flatMap((group) => (this.#endMs(group) > nowMs ? group.shards : []));
   }
 
+  /** Time since the oldest of the leases was confirmed, in milliseconds; 0 without any. */
+  get oldestMs(): number {
+    const sinceMs = Math.min(...this.#groups.map((group) => group.sinceMs));
+    return Number.isFinite(sinceMs) ? this.#time.monotonicMs() - sinceMs : 0;
+  }
+
   /** Whether the shard may be worked on: asked before each claim. Ends a little before the lock does. */
   isTrusted(shard: number): boolean {
     return this.#time.monotonicMs() < (this.#trustedUntilMs.get(shard) ?? -Infinity);

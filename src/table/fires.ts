@@ -2,6 +2,7 @@
 
 import { fromUuid, type MessageId, toWireMessageId } from '../domain/ids.js';
 import type { Message } from '../domain/message.js';
+import { keyHeldReason } from '../domain/occurrence.js';
 import type { Schedule } from '../domain/schedule.js';
 import { claimKeys, type Submission } from './accepts.js';
 import type { Database, Queryable } from './database.js';
@@ -26,6 +27,10 @@ export interface Fired {
   readonly messages: readonly Message[];
   /** Those of them that this firing recorded. Any other was recorded before, and may have been delivered. */
   readonly fresh: ReadonlySet<Message>;
+  /** How many occurrences this firing recorded as messages, those that wait included. */
+  readonly published: number;
+  /** The reasons on the records of those that it skipped. */
+  readonly skipped: readonly string[];
   /** Occurrences that were to wait, and need not. */
   readonly released: readonly Released[];
 }
@@ -33,10 +38,10 @@ export interface Fired {
 export async function recordFires(database: Database, nowMs: number, fires: readonly Fire[]): Promise<Fired[]> {
   const recorded = await database.transaction((connection) => recordAll(connection, nowMs, fires));
   const released = await releaseAfter(database, recorded);
-  return recorded.map(({ fire, result, messages, fresh }) => {
+  return recorded.map(({ fire, ...fired }) => {
     const { tenantId, id } = fire.schedule;
     const own = released.filter((one) => one.tenantId === tenantId && one.scheduleId === id);
-    return { result, messages, fresh, released: own };
+    return { ...fired, released: own };
   });
 }
 
@@ -69,15 +74,20 @@ async function recordAll(connection: Queryable, nowMs: number, fires: readonly F
     const { tenantId, id, generation } = fire.schedule;
     await connection.run('insert-schedule-change', [tenantId, id, timestamp(nowMs), generation, 'ended', '{}']);
   }
-  const queued = new Set(occurrences.filter(isQueued).map(({ message }) => message));
+  const byMessage = new Map(occurrences.map((occurrence) => [occurrence.message, occurrence]));
   return fires.map((fire) => {
-    const messages = fire.occurrences.map(({ message }) => message).filter((message) => queued.has(message));
+    const own = fire.occurrences.flatMap(({ message }) => byMessage.get(message) ?? []);
+    const messages = own.filter(isQueued).map(({ message }) => message);
+    const recorded = own.filter(({ message }) => inserted.has(message.id));
+    const skipped = recorded.flatMap((occurrence) => occurrence.skipped?.reason ?? []);
     const result = advanced.has(scheduleName(fire.schedule)) ? 'advanced' : 'changed';
     return {
       fire,
       result: current.has(fire.schedule.shard) ? result : 'fenced',
       messages,
       fresh: new Set(messages.filter((message) => inserted.has(message.id))),
+      published: recorded.length - skipped.length,
+      skipped,
     };
   });
 }
@@ -143,7 +153,7 @@ async function withKeys(
     const holder = duplicates.get(repeated ?? message.id)?.holder ?? repeated;
     // Its own id holds the key: this occurrence was recorded before.
     if (holder === undefined || holder === message.id) return occurrence;
-    const reason = `idempotency key "${message.idempotencyKey ?? ''}" is held by ${toWireMessageId(holder)}`;
+    const reason = keyHeldReason(message.idempotencyKey ?? '', toWireMessageId(holder));
     return { message, held: false, skipped: { reason, coversUntilMs: null } };
   });
 }

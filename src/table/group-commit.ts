@@ -30,6 +30,7 @@ export class GroupCommit<Item, Result> {
   readonly #write: (items: Item[]) => Promise<Result[]>;
   #waiting: Waiting<Item, Result>[] = [];
   #groups = 0;
+  #writing = 0;
   #scheduled = false;
 
   /** `write` writes a group and gives one result for each item, in order; its rejection is every item's. */
@@ -41,6 +42,11 @@ export class GroupCommit<Item, Result> {
   /** Items that wait for their group. */
   get backlog(): number {
     return this.#waiting.length;
+  }
+
+  /** Items that wait, or whose group is being written. */
+  get underWay(): number {
+    return this.#waiting.length + this.#writing;
   }
 
   add(item: Item): Promise<Result> {
@@ -86,7 +92,9 @@ export class GroupCommit<Item, Result> {
   }
 
   async #commit(group: Waiting<Item, Result>[]): Promise<void> {
+    this.#writing += group.length;
     await this.#writeGroup(group);
+    this.#writing -= group.length;
     this.#groups -= 1;
     this.#schedule();
   }

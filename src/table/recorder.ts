@@ -22,11 +22,16 @@ const REFUSED_PAUSE_MS = 5_000;
 
 export type { ClaimedSchedule, ScheduleKey } from './claimed-schedules.js';
 
+/** What is gathered into groups: writes, and reads of the rows behind claims. */
+export type GroupKind = 'accept' | 'outcome' | 'fire' | 'message' | 'schedule';
+
 export interface RecorderSettings extends AcceptSettings, OutcomeSettings {
   /** Told when the table goes away and when it is back. */
   readonly onAvailability: (available: boolean, error?: unknown) => void;
   /** Told of an outcome that the table refused; it is recorded without what came back. */
   readonly onRefusal: (error: unknown, id: MessageId) => void;
+  /** Counts a group that was committed (or read), with how long that took. */
+  readonly onGroup?: (kind: GroupKind, items: number, durationMs: number) => void;
 }
 
 export class Recorder {
@@ -48,7 +53,7 @@ export class Recorder {
     // Nobody waits at the other end for these: fewer and larger groups cost the table less.
     const oneByOne = { ...limits, maxGroups: 1 };
     this.#accepts = new GroupCommit({ ...limits, weigh: ({ message }) => message.body.length }, (group) =>
-      this.#watched(() =>
+      this.#watched('accept', group, () =>
         withPartitions(
           database,
           group.map(({ message }) => message.dueAtMs),
@@ -57,10 +62,10 @@ export class Recorder {
       ),
     );
     this.#outcomes = new GroupCommit({ ...oneByOne, weigh: weightOfOutcome }, (group) =>
-      this.#held(() => recordOutcomes(database, settings, group)),
+      this.#held('outcome', group, () => recordOutcomes(database, settings, group)),
     );
     this.#fires = new GroupCommit({ ...oneByOne, weigh: weightOfFire }, (group) =>
-      this.#watched(() =>
+      this.#watched('fire', group, () =>
         withPartitions(
           database,
           group.flatMap(({ occurrences }) => occurrences.map(({ message }) => message.dueAtMs)),
@@ -68,8 +73,12 @@ export class Recorder {
         ),
       ),
     );
-    this.#messages = new GroupCommit(limits, (group) => this.#watched(() => this.#readMessages(group)));
-    this.#schedules = new GroupCommit(limits, (group) => this.#watched(() => readClaimedSchedules(database, group)));
+    this.#messages = new GroupCommit(limits, (group) =>
+      this.#watched('message', group, () => this.#readMessages(group)),
+    );
+    this.#schedules = new GroupCommit(limits, (group) =>
+      this.#watched('schedule', group, () => readClaimedSchedules(database, group)),
+    );
   }
 
   /** Commits submissions. Throws TABLE_UNAVAILABLE when the table is away; then it may or may not have been committed. */
@@ -119,15 +128,27 @@ export class Recorder {
     return this.#away === null;
   }
 
+  /** Items that are not committed, or not read, yet. Outcomes are held while the table is away. */
+  backlog(kind: GroupKind): number {
+    const groups = {
+      accept: this.#accepts,
+      outcome: this.#outcomes,
+      fire: this.#fires,
+      message: this.#messages,
+      schedule: this.#schedules,
+    };
+    return groups[kind].underWay;
+  }
+
   /** Stops holding outcomes: what cannot be recorded now is left to the next owner. */
   stop(): void {
     this.#stopped = true;
   }
 
-  async #held<Result>(write: () => Promise<Result>): Promise<Result> {
+  async #held<Result>(kind: GroupKind, group: readonly unknown[], write: () => Promise<Result>): Promise<Result> {
     for (;;) {
       try {
-        return await this.#watched(write);
+        return await this.#watched(kind, group, write);
       } catch (error) {
         if (!isAway(error) || this.#stopped) throw error;
         await Promise.race([this.available(), pause(RETRY_EVERY_MS)]);
@@ -135,9 +156,12 @@ export class Recorder {
     }
   }
 
-  async #watched<Result>(work: () => Promise<Result>): Promise<Result> {
+  async #watched<Result>(kind: GroupKind, group: readonly unknown[], work: () => Promise<Result>): Promise<Result> {
+    const startedAtMs = performance.now();
     try {
-      return await work();
+      const result = await work();
+      this.#settings.onGroup?.(kind, group.length, performance.now() - startedAtMs);
+      return result;
     } catch (error) {
       if (isAway(error)) this.#noticeAway(error);
       throw error;

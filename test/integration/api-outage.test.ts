@@ -11,6 +11,7 @@ import { Database } from '../../src/table/database.js';
 import { migrate } from '../../src/table/migrate.js';
 import { partitionBounds } from '../../src/table/maintenance.js';
 import { ensureTenant } from '../../src/table/tenants.js';
+import { NO_FIGURES } from '../support/figures.js';
 import { NO_CLUSTER } from '../support/records.js';
 import { type OwnStore, ownPostgres } from '../support/stores.js';
 
@@ -44,6 +45,7 @@ function services(changes: Partial<ApiServices> = {}): ApiServices {
     logger: pino({ level: 'silent' }),
     cluster: NO_CLUSTER,
     health: { ready: () => ({ ok: false, why: 'this node is draining' }) },
+    metrics: NO_FIGURES,
     ...changes,
   };
 }
@@ -70,6 +72,21 @@ describe('a fault of ours', () => {
       expect(lines.at(-1)).toContain('a secret detail');
     }
     expect(lines).toHaveLength(2);
+    await app.close();
+  });
+});
+
+describe('a node', () => {
+  it.each([
+    [undefined, 'ready'],
+    [{ served: 256, total: 256 }, 'ready'],
+    [{ served: 254, total: 256 }, 'ready, 254/256 shards'],
+    [{ served: 0, total: 256 }, 'ready, 0/256 shards'],
+  ])('of whose cluster %j is served takes requests and is "%s"', async (shards, status) => {
+    const health = { ready: () => ({ ok: true, ...(shards === undefined ? {} : { shards }) }) };
+    const app = buildApp(services({ health }));
+    const ready = await app.inject('/readyz');
+    expect([ready.statusCode, ready.json()]).toEqual([200, { status }]);
     await app.close();
   });
 });

@@ -12,6 +12,7 @@ import { Database } from '../../src/table/database.js';
 import type { DeliveryOptions } from '../../src/table/delivery-options.js';
 import { messageColumns, pending, timestamp } from '../../src/table/message-columns.js';
 import { migrate } from '../../src/table/migrate.js';
+import { NO_FIGURES } from './figures.js';
 import { freshDatabase } from './stores.js';
 
 export const SECOND = 1_000;
@@ -136,6 +137,7 @@ export class Records {
       logger: pino({ level: 'silent' }),
       cluster: NO_CLUSTER,
       health: { ready: () => ({ ok: true }) },
+      metrics: NO_FIGURES,
     });
     await app.ready();
     const tokens = await Promise.all(['one', 'two'].map((name) => makeTenant(database, name)));

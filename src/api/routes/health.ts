@@ -2,7 +2,7 @@
 
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
-import type { ApiServices } from '../services.js';
+import type { ApiServices, Readiness } from '../services.js';
 
 export function registerHealth(app: FastifyInstance, { health }: ApiServices): void {
   app.get(
@@ -23,15 +23,23 @@ export function registerHealth(app: FastifyInstance, { health }: ApiServices): v
         tags: ['node'],
         summary: 'Should this node be given requests?',
         response: {
-          200: Type.Object({ status: Type.Literal('ready') }),
+          200: Type.Object({
+            status: Type.String({ description: '"ready"; "ready, 254/256 shards" while some shards have no owner' }),
+          }),
           503: Type.Object({ error: Type.String() }, { description: 'It is starting or stopping, or a store is away' }),
         },
       },
     },
     (_request, reply) => {
-      const { ok, why } = health.ready();
-      if (ok) return { status: 'ready' };
-      return reply.code(503).send({ error: why ?? 'not ready' });
+      const readiness = health.ready();
+      if (readiness.ok) return { status: readyText(readiness) };
+      return reply.code(503).send({ error: readiness.why ?? 'not ready' });
     },
   );
+}
+
+/** A node takes requests also while shards have no owner: what is accepted is kept, and delivered when they have one. */
+function readyText({ shards }: Readiness): string {
+  if (shards === undefined || shards.served >= shards.total) return 'ready';
+  return `ready, ${shards.served}/${shards.total} shards`;
 }

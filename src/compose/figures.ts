@@ -1,0 +1,51 @@
+// Where a node's figures are read when somebody asks for them, and what the membership tells them.
+
+import type { Slots } from '../actor/slots.js';
+import type { Membership, MembershipEvents } from '../membership/membership.js';
+import type { ShardHolder } from '../membership/shard-holder.js';
+import type { ShardLocks } from '../membership/shard-locks.js';
+import type { Offers } from '../queue/offers.js';
+import type { Recorder } from '../table/recorder.js';
+import type { NodeMetrics } from '../telemetry/metrics.js';
+
+export function watchLevels(
+  metrics: NodeMetrics,
+  parts: {
+    holder: Pick<ShardHolder, 'owned' | 'inFlight'>;
+    locks: Pick<ShardLocks, 'oldestMs'>;
+    slots: Pick<Slots, 'free'>;
+    recorder: Pick<Recorder, 'isAvailable' | 'backlog'>;
+    redis: { readonly status: string };
+    offers: Pick<Offers, 'backlog'>;
+  },
+): void {
+  const { holder, locks, slots, recorder, redis, offers } = parts;
+  metrics.watch({
+    inFlight: () => holder.inFlight,
+    freeSlots: () => slots.free,
+    ownedShards: () => holder.owned().length,
+    leaseAgeMs: () => locks.oldestMs,
+    isUp: (store) => (store === 'table' ? recorder.isAvailable : redis.status === 'ready'),
+    offers: () => offers.backlog,
+    recorderBacklog: (kind) => recorder.backlog(kind),
+  });
+}
+
+export function membershipEvents(metrics: NodeMetrics): MembershipEvents {
+  return {
+    onGiven: (shards, durationMs) => metrics.given(shards, durationMs),
+    onTaken: (shards, durationMs) => metrics.taken(shards, durationMs),
+    onLapsed: (shards) => metrics.lapsed(shards),
+  };
+}
+
+/** How many shards have an owner that is alive, as far as this node knows: what the last heartbeat read, and what it took since. */
+export function servedShards(membership: Pick<Membership, 'view'>, holder: Pick<ShardHolder, 'owned'>): number {
+  const { members, owners } = membership.view ?? { members: [], owners: [] };
+  const alive = new Set(members.map(({ id }) => id));
+  const owned = new Set(holder.owned());
+  owners.forEach((owner, shard) => {
+    if (owner !== null && alive.has(owner)) owned.add(shard);
+  });
+  return owned.size;
+}
