@@ -76,15 +76,15 @@ export async function dropOldPartitions(
     if (await hasPending(database, name)) continue;
     // Both or none: the week is known by its messages.
     const week = PARTITIONED.map((table) => partitionName(table, weekMs));
-    let isUnfinished = false;
+    const found = { unfinished: false };
     const done = await unlessLocked(database, async (connection) => {
       await limitLockWait(connection);
       // Looked at again where nobody can add to it: an occurrence that is late by weeks may have just been recorded.
       await connection.text(`lock table ${name} in access exclusive mode`);
-      isUnfinished = await hasPending(connection, name);
-      if (!isUnfinished) await connection.text(`drop table if exists ${week.join(', ')}`);
+      found.unfinished = await hasPending(connection, name);
+      if (!found.unfinished) await connection.text(`drop table if exists ${week.join(', ')}`);
     });
-    if (isUnfinished) continue;
+    if (found.unfinished) continue;
     if (done) dropped.push(...week);
     else onPostponed(week);
   }
