@@ -2,7 +2,7 @@
 
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { Attempts } from './actor/attempts.js';
 import { Deferrals } from './actor/deferral.js';
@@ -23,8 +23,10 @@ import { NodeIntake } from './intake/node-intake.js';
 import { ensureAccess } from './compose/access.js';
 import { makeCluster, processTime, type NodeCluster } from './compose/cluster.js';
 import { membershipEvents, servedShards, watchLevels } from './compose/figures.js';
+import { createRedis, openRedis } from './queue/connect.js';
 import { Offers } from './queue/offers.js';
 import { RedisClock } from './queue/redis-clock.js';
+import { watchRedis } from './queue/redis-watch.js';
 import { ShardQueue } from './queue/shard-queue.js';
 import { Database } from './table/database.js';
 import { Maintenance, partitionBounds } from './table/maintenance.js';
@@ -58,7 +60,11 @@ export async function startNode(config: Config, log: Logger): Promise<Node> {
     timeoutMs: config.CARILLON_DATABASE_TIMEOUT_MS,
     onError: (error) => log.warn({ err: error }, 'a table connection broke'),
   });
-  const redis = connectRedis(config, log);
+  const redis = createRedis({
+    url: config.CARILLON_REDIS_URL,
+    timeoutMs: config.CARILLON_REDIS_TIMEOUT_MS,
+    onTrouble: (error) => log.warn({ err: error }, 'the queue (Redis) cannot be reached'),
+  });
   const metrics = new NodeMetrics(config.CARILLON_SHARDS);
   try {
     return await startWith({ config, log, identity, database, redis, metrics });
@@ -76,13 +82,15 @@ interface Stores {
   /** Random for each process; the configured name is a label. */
   readonly identity: string;
   readonly database: Database;
-  readonly redis: Redis;
+  readonly redis: Redis | Cluster;
   readonly metrics: NodeMetrics;
 }
 
 async function startWith({ config, log, identity, database, redis, metrics }: Stores): Promise<Node> {
-  await redis.connect();
-  const clock = new RedisClock(redis);
+  await openRedis(redis, config.CARILLON_REDIS_TIMEOUT_MS);
+  const clock = new RedisClock(redis, (skewMs) => {
+    log.warn({ skewMs }, 'the clocks of the Redis masters differ: work in their shards is late or early by as much');
+  });
   await clock.start();
   await migrate(database, { shards: config.CARILLON_SHARDS, ...partitionBounds(clock.nowMs(), delayMax(config)) });
   await ensureAccess(database, config, chance);
@@ -169,10 +177,11 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
   const health = { ready };
   const app = buildApp({ config, clock, chance, database, intake, logger: log, health, cluster: view, metrics });
 
+  let unwatch = (): void => undefined;
   // A node that cannot listen must not take the shards from one that can.
   await app.listen({ host: config.CARILLON_HOST, port: config.CARILLON_PORT });
   try {
-    await watchRedis(redis, cluster, offers, log);
+    unwatch = await watchDataRedis(redis, cluster, offers, log);
     await cluster.start(parts);
     joined = true;
   } catch (error) {
@@ -200,6 +209,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
     await http.close();
     clock.stop();
     metrics.stop();
+    unwatch();
     cluster.disconnect();
     redis.disconnect();
     await database.close();
@@ -236,55 +246,24 @@ function tierBounds(config: Config): TierBounds {
   return { immediateMs: config.CARILLON_IMMEDIATE_MS, horizonMs: config.CARILLON_HORIZON_MS };
 }
 
-function connectRedis(config: Config, log: Logger): Redis {
-  const redis = new Redis(config.CARILLON_REDIS_URL, {
-    lazyConnect: true,
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    commandTimeout: config.CARILLON_REDIS_TIMEOUT_MS,
-    connectTimeout: config.CARILLON_REDIS_TIMEOUT_MS,
-    retryStrategy: (attempt) => Math.min(50 * attempt, 1_000),
-    // A primary that was demoted keeps its connections and refuses every write: the new one is found by connecting anew.
-    reconnectOnError: (error) => /^(?:READONLY|MASTERDOWN)/.test(error.message),
-  });
-  let lastError = '';
-  redis.on('error', (error: Error) => {
-    // One line a kind of trouble, not one for each try to connect.
-    if (error.message !== lastError) log.warn({ err: error }, 'the queue (Redis) cannot be reached');
-    lastError = error.message;
-  });
-  redis.on('ready', () => (lastError = ''));
-  return redis;
-}
-
 /** After Redis was away every shard is fenced anew before its payloads are believed again, then the offers that waited are made. */
-async function watchRedis(redis: Redis, cluster: NodeCluster, offers: Offers, log: Logger): Promise<void> {
+function watchDataRedis(
+  redis: Redis | Cluster,
+  cluster: NodeCluster,
+  offers: Offers,
+  log: Logger,
+): Promise<() => void> {
   const { holder, membership } = cluster;
-  let runId = await redisRunId(redis);
-  redis.on('close', () => holder.redisIsAway());
-  const comeBack = async (): Promise<void> => {
-    while (redis.status === 'ready') {
-      try {
-        // Another run may have forgotten the last moments of the one before.
-        const currentRunId = await redisRunId(redis);
-        await holder.redisIsBack(currentRunId !== runId);
-        runId = currentRunId;
-        // What was given up meanwhile is taken again.
-        membership.nudge();
-        await offers.retry();
-        return;
-      } catch (error) {
-        log.warn({ err: error }, 'the queue is back, its shards could not be fenced yet');
-        await new Promise((resolve) => setTimeout(resolve, 500));
-      }
-    }
-  };
-  redis.on('ready', () => void comeBack());
-}
-
-async function redisRunId(redis: Redis): Promise<string> {
-  return /^run_id:(\S+)/m.exec(await redis.info('server'))?.[1] ?? '';
+  return watchRedis(redis, {
+    onAway: () => holder.redisIsAway(),
+    onBack: async (restarted) => {
+      await holder.redisIsBack(restarted);
+      // What was given up meanwhile is taken again.
+      membership.nudge();
+      await offers.retry();
+    },
+    onFailure: (error) => log.warn({ err: error }, 'the queue is back, its shards could not be fenced yet'),
+  });
 }
 
 function makeSweeper(parts: {

@@ -12,6 +12,7 @@ import { Roster } from '../membership/roster.js';
 import { ShardHolder } from '../membership/shard-holder.js';
 import { ShardLocks } from '../membership/shard-locks.js';
 import { Channels } from '../queue/channels.js';
+import { createRedis, createSubscriber, openRedis } from '../queue/connect.js';
 import type { ShardQueue } from '../queue/shard-queue.js';
 import type { Database } from '../table/database.js';
 import { grantEpochs, overtakeEpochs, readShards, renewEpochs } from '../table/epochs.js';
@@ -56,9 +57,12 @@ export function makeCluster(parts: {
 }): NodeCluster {
   const { config, log, identity, database, redis, queue, sweeper } = parts;
   const prefix = config.CARILLON_REDIS_PREFIX;
-  const lockClients = connectLockServers(config, redis, log);
-  const subscriber = redis instanceof Redis ? redis.duplicate() : redis.duplicate([]);
-  subscriber.on('error', () => undefined);
+  const lockClients = makeLockClients(config, log);
+  const subscriber = createSubscriber({
+    url: config.CARILLON_REDIS_URL,
+    timeoutMs: config.CARILLON_REDIS_TIMEOUT_MS,
+    onTrouble: () => undefined,
+  });
   const channels = new Channels(redis, subscriber, prefix);
   const locks = new ShardLocks(
     lockClients,
@@ -113,9 +117,9 @@ export function makeCluster(parts: {
     },
   });
   const start = async (actorParts: ActorParts): Promise<void> => {
-    await subscriber.connect();
+    await openRedis(subscriber, config.CARILLON_REDIS_TIMEOUT_MS);
     // A lock server that is away is tried again in the background: a majority is enough.
-    await Promise.allSettled(lockClients.map((client) => client.connect()));
+    await Promise.allSettled(lockClients.map((client) => openRedis(client, config.CARILLON_REDIS_TIMEOUT_MS)));
     const neverGranted = (await readShards(database)).every(({ node }) => node === null);
     if (neverGranted) await locks.vouchForEmptyServers();
     holder.start(actorParts);
@@ -145,7 +149,7 @@ export function makeCluster(parts: {
 }
 
 /** Connections of their own: a lock's answer is not to wait behind a delivery's script, and is not waited for as long. */
-function connectLockServers(config: Config, redis: Redis | Cluster, log: Logger): (Redis | Cluster)[] {
+function makeLockClients(config: Config, log: Logger): (Redis | Cluster)[] {
   const answerMs = Math.max(MIN_LOCK_ANSWER_MS, Math.round(config.CARILLON_LEASE_MS * LOCK_ANSWER));
   const options = {
     lazyConnect: true,
@@ -162,10 +166,8 @@ function connectLockServers(config: Config, redis: Redis | Cluster, log: Logger)
     watchLockServer(client, urls[index] ?? '', log);
   });
   if (clients.length > 0) return clients;
-  const own = redis instanceof Redis ? redis.duplicate(options) : redis.duplicate([], { redisOptions: options });
   // Those who use the same server for its data tell of its troubles.
-  own.on('error', () => undefined);
-  return [own];
+  return [createRedis({ url: config.CARILLON_REDIS_URL, timeoutMs: answerMs, onTrouble: () => undefined })];
 }
 
 function watchLockServer(client: Redis, url: string, log: Logger): void {

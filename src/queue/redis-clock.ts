@@ -1,6 +1,10 @@
 // What time Redis has, as well as this node can know between two measurements: Redis's clock decides what is due.
+//
+// In a Redis Cluster each shard is judged by the clock of its master. The node goes by the one that is furthest behind: so it takes nothing for
+// due that some master would not, and its actors do not ask in vain until a slow master agrees. What lies in a shard of a master that is
+// ahead is late by their difference. Nobody should let them differ by more than NTP does; the node says so when they do.
 
-import type { Redis } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import type { Clock } from '../domain/clock.js';
 
 const MEASURE_EVERY_MS = 2_000;
@@ -22,15 +26,26 @@ export function offsetAfter(
   return Math.min(Math.max(knownMs, lowestMs), highestMs);
 }
 
+/** How far the clocks of a cluster's masters may be apart before somebody should be told. */
+const SKEW_TOLD_MS = 100;
+
+type Server = Pick<Redis, 'time'>;
+
 /** Counts on from the last measurement by the monotonic clock, so that a step of the node's wall clock changes nothing. */
 export class RedisClock implements Clock {
-  readonly #redis: Pick<Redis, 'time'>;
-  /** Redis's time minus the monotonic time; null until Redis was first asked. */
+  readonly #redis: Server | Cluster;
+  readonly #onSkew: (skewMs: number) => void;
+  /** Each server's time minus the monotonic time. */
+  #offsets = new Map<Server, number>();
+  /** The offset that counts; null until Redis was first asked. */
   #offsetMs: number | null = null;
+  #skewTold = false;
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(redis: Pick<Redis, 'time'>) {
+  /** `onSkew` is told once when the masters of a cluster differ by more than 100 ms, and again after they had agreed. */
+  constructor(redis: Server | Cluster, onSkew: (skewMs: number) => void = () => undefined) {
     this.#redis = redis;
+    this.#onSkew = onSkew;
   }
 
   /** The node's own wall clock until Redis was first asked. */
@@ -53,9 +68,30 @@ export class RedisClock implements Clock {
   }
 
   async #measure(): Promise<void> {
-    const askedAtMs = performance.now();
-    const [seconds, microseconds] = await this.#redis.time();
-    const redisMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
-    this.#offsetMs = offsetAfter(this.#offsetMs, { redisMs, askedAtMs, answeredAtMs: performance.now() });
+    const servers: Server[] =
+      this.#redis instanceof Cluster
+        ? this.#redis.nodes('master').filter(({ status }) => status === 'ready')
+        : [this.#redis];
+    // Of those that are gone nothing is kept.
+    const known = new Map([...this.#offsets].filter(([server]) => servers.includes(server)));
+    this.#offsets = known;
+    const measured = await Promise.allSettled(servers.map((server) => measureOffset(server, known)));
+    if (known.size === 0)
+      throw (measured[0] as PromiseRejectedResult | undefined)?.reason ?? new Error('no Redis server');
+    const offsets = [...known.values()];
+    this.#offsetMs = Math.min(...offsets);
+    this.#tellSkew(Math.max(...offsets) - this.#offsetMs);
   }
+
+  #tellSkew(skewMs: number): void {
+    if (skewMs > SKEW_TOLD_MS && !this.#skewTold) this.#onSkew(Math.round(skewMs));
+    this.#skewTold = skewMs > SKEW_TOLD_MS;
+  }
+}
+
+async function measureOffset(server: Server, known: Map<Server, number>): Promise<void> {
+  const askedAtMs = performance.now();
+  const [seconds, microseconds] = await server.time();
+  const redisMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+  known.set(server, offsetAfter(known.get(server) ?? null, { redisMs, askedAtMs, answeredAtMs: performance.now() }));
 }

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Cluster, Redis } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import { CarillonError } from '../domain/errors.js';
 
 const FOLDER = new URL('./lua/', import.meta.url);
@@ -43,13 +43,24 @@ export class Script {
 }
 
 /**
- * What one turn of the event loop has for Redis goes out in one write at its end. A system call for each command, and a reply for
- * each, would cost both sides more than the commands.
+ * What one turn of the event loop has for Redis goes out in one write at its end, one for each master of a cluster. A system call for
+ * each command, and a reply for each, would cost both sides more than the commands.
  */
 function gatherWrites(redis: Redis | Cluster): void {
-  // A cluster client has a stream for each of its servers.
-  if (!('stream' in redis)) return;
-  const { stream } = redis;
+  if (!(redis instanceof Cluster)) {
+    gatherWritesTo(redis);
+    return;
+  }
+  if (gathering.has(redis)) return;
+  gathering.add(redis);
+  setImmediate(() => gathering.delete(redis));
+  for (const master of redis.nodes('master')) gatherWritesTo(master);
+}
+
+/** Clusters whose masters' writes are gathered in this turn already. */
+const gathering = new WeakSet<Cluster>();
+
+function gatherWritesTo({ stream }: Redis): void {
   // Before the first connection there is no stream, whatever its type says.
   if ((stream as typeof stream | undefined)?.writableCorked !== 0) return;
   stream.cork();
@@ -69,8 +80,14 @@ export function isFull(error: unknown): boolean {
   return error instanceof CarillonError && isReply(error.cause, 'OOM');
 }
 
+/** What a server answers that is about itself, also from within a script: another one is to be asked, or this one later. */
+const ABOUT_SERVER = /^(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN|LOADING|NOREPLICAS|MISCONF|OOM)\b/;
+/** A script or its keys are wrong; CROSSSLOT: its keys lie in several slots of a cluster. */
+const FAULT = /user_script|Script attempted|WRONGTYPE|CROSSSLOT/;
+
 /** A fault of ours in a script is thrown as it is; all else means that the queue is away for now. */
 export function queueError(error: unknown): unknown {
-  if (!(error instanceof Error) || /user_script|Script attempted|WRONGTYPE/.test(error.message)) return error;
+  if (!(error instanceof Error)) return error;
+  if (FAULT.test(error.message) && !ABOUT_SERVER.test(error.message)) return error;
   return new CarillonError('QUEUE_UNAVAILABLE', `the queue (Redis) is away: ${error.message}`, { cause: error });
 }

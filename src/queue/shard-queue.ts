@@ -10,7 +10,7 @@
 // Everything without a payload is read from the table at dispatch, and the row says what to do: so what may have been sent
 // already is always looked up first.
 
-import type { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import type { MessageId } from '../domain/ids.js';
 import { type ShardKeys, shardKeys } from './keys.js';
 import { isFull, queueError, Script } from './script.js';
@@ -95,12 +95,12 @@ const scripts = {
 
 /** The queue of every shard. Each method is one script on one shard; all throw QUEUE_UNAVAILABLE when Redis is away. */
 export class ShardQueue {
-  readonly #redis: Redis;
+  readonly #redis: Redis | Cluster;
   readonly #times: QueueTimes;
   readonly #keys: ShardKeys[] = [];
   readonly #prefix: string;
 
-  constructor(redis: Redis, prefix: string, times: QueueTimes) {
+  constructor(redis: Redis | Cluster, prefix: string, times: QueueTimes) {
     this.#redis = redis;
     this.#prefix = prefix;
     this.#times = times;

@@ -1,0 +1,231 @@
+// Makes the clients of the data Redis from its URL, whatever form it has.
+//
+// All of them fail at once while a server is away, and repeat nothing: a script that may have run already must not be run again, or work
+// that was delivered would be queued with its payload a second time. For a Redis Cluster that means that only redirections, which were not
+// run, are followed; and that every master has its connection before commands come, since none waits for one.
+
+import { connect as connectSocket, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { AbstractConnector, Cluster, Redis, type RedisOptions } from 'ioredis';
+import { CarillonError } from '../domain/errors.js';
+import { parseRedisUrl, type RedisForm } from './redis-url.js';
+
+export interface ConnectSettings {
+  /** CARILLON_REDIS_URL in any of its forms. */
+  readonly url: string;
+  /** Longest wait for a connection and for the answer to a command, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Told once for each kind of trouble until a connection is there again; reconnecting goes on by itself. */
+  readonly onTrouble: (error: Error) => void;
+}
+
+/** How often a cluster is asked which master has which slots, so that one that no longer answers is noticed. */
+const SLOTS_EVERY_MS = 2_000;
+const MASTERS_POLL_MS = 20;
+
+/** A client that is not connected yet: `openRedis` connects it. Throws INVALID_REQUEST when the URL cannot be read. */
+export function createRedis(settings: ConnectSettings): Redis | Cluster {
+  const form = parseRedisUrl(settings.url);
+  const redis = form.kind === 'cluster' ? clusterClient(form, settings) : serverClient(form, settings);
+  reportTrouble(redis, settings.onTrouble);
+  return redis;
+}
+
+/**
+ * A connection for subscriptions, not connected yet: `openRedis` connects it. It subscribes again by itself after it was broken, and says 'ready'
+ * then. In a Redis Cluster every node hears everything, so any one of them will do.
+ */
+export function createSubscriber(settings: ConnectSettings): Redis {
+  const form = parseRedisUrl(settings.url);
+  const redis =
+    form.kind === 'cluster'
+      ? new Redis({ ...commonOptions(settings), ...accessOptions(form), ...retrying(), Connector: anyOf(form) })
+      : serverClient(form, settings);
+  reportTrouble(redis, settings.onTrouble);
+  return redis;
+}
+
+/**
+ * Connects, and waits until every master is there; one server may take as long as it needs to load its data. Throws QUEUE_UNAVAILABLE when it is
+ * refused, and when Sentinels or a cluster take longer than `timeoutMs`: they are asked again and again.
+ */
+export async function openRedis(redis: Redis | Cluster, timeoutMs: number): Promise<void> {
+  try {
+    if (redis instanceof Cluster)
+      await within(timeoutMs, openCluster(redis), 'not every slot has a master that answers');
+    else if (redis.options.sentinels)
+      await within(timeoutMs, redis.connect(), 'no Sentinel knows a primary that answers');
+    else await redis.connect();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CarillonError('QUEUE_UNAVAILABLE', `the queue (Redis) cannot be reached: ${reason}`, { cause: error });
+  }
+}
+
+async function openCluster(cluster: Cluster): Promise<void> {
+  await cluster.connect();
+  while (cluster.status === 'ready' && !mastersAreReady(cluster)) {
+    connectMasters(cluster);
+    await new Promise((resolve) => setTimeout(resolve, MASTERS_POLL_MS));
+  }
+}
+
+async function within<Result>(timeoutMs: number, work: Promise<Result>, otherwise: string): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`${otherwise} after ${timeoutMs} ms`)), timeoutMs);
+  });
+  try {
+    return await Promise.race([work, tooLate]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Begins to connect the masters that nobody has sent anything to yet. */
+export function connectMasters(cluster: Cluster): void {
+  for (const node of cluster.nodes('master')) if (node.status === 'wait') void node.connect().catch(() => undefined);
+}
+
+/** Whether each slot has a master and each of these its connection. */
+export function mastersAreReady(cluster: Cluster): boolean {
+  if (cluster.status !== 'ready') return false;
+  const ready = new Set(cluster.nodes('master').flatMap((node) => (node.status === 'ready' ? nodeKey(node) : [])));
+  for (let slot = 0; slot < SLOTS; slot += 1) {
+    const master = cluster.slots[slot]?.[0];
+    if (master === undefined || !ready.has(master)) return false;
+  }
+  return true;
+}
+
+export const SLOTS = 16_384;
+
+function nodeKey({ options }: Redis): string {
+  return `${options.host ?? ''}:${options.port ?? ''}`;
+}
+
+type ClusterForm = Extract<RedisForm, { kind: 'cluster' }>;
+type Access = Omit<ClusterForm, 'kind' | 'nodes'>;
+/** Replies keep the shape they have always had. */
+type Options = Omit<RedisOptions, 'replyMapping'>;
+
+/** A cluster client that says 'moved' before it follows a redirection to another master. */
+class RedirectedCluster extends Cluster {
+  override handleError(error: Error, ttl: { value?: number }, handlers: unknown): void {
+    if (error.message.startsWith('MOVED ')) this.emit('moved');
+    super.handleError(error, ttl, handlers);
+  }
+}
+
+function clusterClient(form: ClusterForm, settings: ConnectSettings): Cluster {
+  const cluster = new RedirectedCluster(
+    form.nodes.map(({ host, port }) => ({ host, port })),
+    {
+      lazyConnect: true,
+      enableOfflineQueue: false,
+      // It would ask before any connection is there, and nothing waits for one. `openRedis` knows better.
+      enableReadyCheck: false,
+      retryDelayOnFailover: 0,
+      retryDelayOnClusterDown: 0,
+      slotsRefreshInterval: SLOTS_EVERY_MS,
+      slotsRefreshTimeout: settings.timeoutMs,
+      clusterRetryStrategy: pauseMs,
+      // A master that is away keeps its place, so that what is meant for it fails at once instead of being sent round.
+      clusterNodeRetryStrategy: pauseMs,
+      // Certificates name hosts.
+      ...(form.tls ? { dnsLookup: (host, done) => done(null, host) } : {}),
+      redisOptions: { ...commonOptions(settings), ...accessOptions(form) },
+    },
+  );
+  cluster.on('+node', (node: Redis) => {
+    // After the command that made it known, which may wait for the connection.
+    setImmediate(() => {
+      if (node.options.readOnly !== true && node.status === 'wait') void node.connect().catch(() => undefined);
+    });
+  });
+  return cluster;
+}
+
+function serverClient(form: Exclude<RedisForm, ClusterForm>, settings: ConnectSettings): Redis {
+  const options: Options = {
+    ...commonOptions(settings),
+    ...retrying(),
+    // A primary that was demoted keeps its connections and refuses every write: the new one is found by connecting anew.
+    reconnectOnError: (error) => /^(?:READONLY|MASTERDOWN)/.test(error.message),
+  };
+  if (form.kind === 'server') return new Redis(form.url, options);
+  return new Redis({
+    ...options,
+    ...accessOptions(form),
+    sentinels: form.sentinels.map(({ host, port }) => ({ host, port })),
+    name: form.name,
+    db: form.db,
+    sentinelCommandTimeout: settings.timeoutMs,
+    sentinelRetryStrategy: pauseMs,
+    ...(form.sentinelUsername === '' ? {} : { sentinelUsername: form.sentinelUsername }),
+    ...(form.sentinelPassword === '' ? {} : { sentinelPassword: form.sentinelPassword }),
+    ...(form.tls ? { sentinelTLS: {}, enableTLSForSentinelMode: true } : {}),
+  });
+}
+
+function commonOptions({ timeoutMs }: ConnectSettings): Options {
+  return {
+    lazyConnect: true,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: timeoutMs,
+    connectTimeout: timeoutMs,
+    // A connection on which nothing comes back any more is given up, and the server is looked for anew.
+    socketTimeout: 2 * timeoutMs,
+  };
+}
+
+function retrying(): Options {
+  return { enableOfflineQueue: false, retryStrategy: pauseMs };
+}
+
+function accessOptions({ username, password, tls }: Access): Options {
+  return {
+    ...(username === '' ? {} : { username }),
+    ...(password === '' ? {} : { password }),
+    ...(tls ? { tls: {} } : {}),
+  };
+}
+
+function pauseMs(attempt: number): number {
+  return Math.min(50 * attempt, 1_000);
+}
+
+function reportTrouble(redis: Redis | Cluster, onTrouble: (error: Error) => void): void {
+  // One line a kind of trouble, not one for each try to connect.
+  const told = new Set<string>();
+  const report = (error: Error): void => {
+    if (!told.has(error.message)) onTrouble(error);
+    told.add(error.message);
+  };
+  const forget = (): void => told.clear();
+  redis.on('error', report);
+  redis.on('ready', forget);
+  if (!(redis instanceof Cluster)) return;
+  redis.on('node error', report);
+  redis.on('+node', (node: Redis) => node.on('ready', forget));
+}
+
+/** Connects to the nodes in turn, one after the other with each try. */
+function anyOf(form: ClusterForm): NonNullable<RedisOptions['Connector']> {
+  let tries = 0;
+  return class extends AbstractConnector {
+    constructor() {
+      super(2_000);
+    }
+
+    connect(): Promise<Socket> {
+      this.connecting = true;
+      const target = form.nodes[tries++ % form.nodes.length] ?? { host: '', port: 0 };
+      const stream = form.tls ? connectTls({ ...target, servername: target.host }) : connectSocket(target);
+      stream.once('error', (error: Error) => (this.firstError = error));
+      this.stream = stream;
+      return Promise.resolve(stream);
+    }
+  };
+}

@@ -1,0 +1,180 @@
+// Notices that a server of the data Redis went away, came back, or was replaced, so that what it says is believed again only after every
+// shard was fenced anew.
+//
+// One server, also behind Sentinels: its connection closes, and is ready again. A Redis Cluster: any master's connection closes, a slot is
+// answered for by another master than before (a redirection, or the map of slots says so). Both are said at once, before any command is
+// answered by whoever took over: it may be a replica that did not hear of the last moments.
+
+import { Cluster, type Redis } from 'ioredis';
+import { connectMasters, mastersAreReady, SLOTS } from './connect.js';
+
+export interface RedisWatchEvents {
+  /** A server went away or was replaced: what the queue says from now on may be older than what it was told. Must not wait or fail. */
+  readonly onAway: () => void;
+  /**
+   * Every server is there. `restarted`: one of them is another, or ran anew, and may have forgotten what was told last. When it
+   * fails it is called again.
+   */
+  readonly onBack: (restarted: boolean) => Promise<void>;
+  readonly onFailure: (error: unknown) => void;
+}
+
+const AGAIN_MS = 500;
+/** A cluster whose slots move one by one is back at most once in this time. */
+const CLUSTER_PAUSE_MS = 250;
+/** So often in a row may nobody of a cluster know its slots; then it is looked for anew, by the names in its URL. */
+const LOST_AFTER = 20;
+
+/** Watches a client that is connected. Throws when a server cannot say who it is. Gives what ends the watch. */
+export async function watchRedis(redis: Redis | Cluster, events: RedisWatchEvents): Promise<() => void> {
+  const watch = new Watch(redis, events);
+  await watch.begin();
+  return () => watch.end();
+}
+
+class Watch {
+  readonly #redis: Redis | Cluster;
+  readonly #events: RedisWatchEvents;
+  /** Which servers there were, in which run, when all was last well. */
+  #known = '';
+  /** Where each slot was when it was last looked at. */
+  #placement = '';
+  #isAway = false;
+  #isChecking = false;
+  #timer: NodeJS.Timeout | null = null;
+  #failedRefreshes = 0;
+  #ended = false;
+
+  constructor(redis: Redis | Cluster, events: RedisWatchEvents) {
+    this.#redis = redis;
+    this.#events = events;
+  }
+
+  async begin(): Promise<void> {
+    const redis = this.#redis;
+    // What goes away while the servers say who they are is seen.
+    if (redis instanceof Cluster) this.#listenToCluster(redis);
+    redis.on('close', () => this.#away());
+    redis.on('ready', () => void this.#check());
+    this.#known = await identityOf(redis);
+  }
+
+  end(): void {
+    this.#ended = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+  }
+
+  #listenToCluster(cluster: Cluster): void {
+    this.#placement = placementOf(cluster);
+    const follow = (node: Redis): void => {
+      node.on('close', () => {
+        // A replica is asked nothing.
+        if (node.options.readOnly !== true) this.#away();
+      });
+      node.on('ready', () => void this.#check());
+    };
+    for (const node of cluster.nodes()) follow(node);
+    cluster.on('+node', follow);
+    cluster.on('moved', () => this.#away());
+    cluster.on('refresh', () => {
+      const placement = placementOf(cluster);
+      if (placement === this.#placement) return;
+      this.#placement = placement;
+      this.#away();
+    });
+  }
+
+  #away(): void {
+    if (this.#ended || this.#isAway) return;
+    this.#isAway = true;
+    this.#events.onAway();
+    if (this.#redis instanceof Cluster) this.#checkLater(CLUSTER_PAUSE_MS);
+  }
+
+  #checkLater(afterMs: number): void {
+    if (this.#timer !== null || this.#ended) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      void this.#check();
+    }, afterMs);
+  }
+
+  /** Whether all is well again; if not, and nothing will say so, it is looked at again. */
+  async #check(): Promise<void> {
+    if (!this.#isAway || this.#isChecking || this.#ended) return;
+    this.#isChecking = true;
+    try {
+      if (await this.#isReady()) await this.#back();
+    } catch (error) {
+      this.#isAway = true;
+      this.#events.onFailure(error);
+      this.#checkLater(AGAIN_MS);
+    } finally {
+      this.#isChecking = false;
+      if (this.#isStillAway() && this.#redis instanceof Cluster) this.#checkLater(CLUSTER_PAUSE_MS);
+      // It was ready in between, while nobody listened.
+      else if (this.#isStillAway() && this.#redis.status === 'ready') this.#checkLater(AGAIN_MS);
+    }
+  }
+
+  async #isReady(): Promise<boolean> {
+    const redis = this.#redis;
+    if (!(redis instanceof Cluster)) return redis.status === 'ready';
+    if (redis.status !== 'ready') return false;
+    this.#failedRefreshes = (await refreshSlots(redis)) ? 0 : this.#failedRefreshes + 1;
+    if (this.#failedRefreshes === LOST_AFTER) {
+      this.#failedRefreshes = 0;
+      redis.disconnect(true);
+      return false;
+    }
+    connectMasters(redis);
+    return mastersAreReady(redis);
+  }
+
+  async #back(): Promise<void> {
+    this.#isAway = false;
+    const identity = await identityOf(this.#redis);
+    await this.#events.onBack(identity !== this.#known);
+    this.#known = identity;
+    // It went away meanwhile: what was believed again is not to be believed.
+    if (this.#isStillAway()) this.#events.onAway();
+  }
+
+  #isStillAway(): boolean {
+    return this.#isAway;
+  }
+}
+
+/** Whether anybody could be asked. */
+function refreshSlots(cluster: Cluster): Promise<boolean> {
+  return new Promise((resolve) => {
+    cluster.refreshSlotsCache((error) => resolve(error === null || error === undefined));
+  });
+}
+
+/** Who serves which slots, as the client knows it: runs of slots and their masters. */
+function placementOf(cluster: Cluster): string {
+  const runs: string[] = [];
+  let last: string | undefined;
+  for (let slot = 0; slot < SLOTS; slot += 1) {
+    const master = cluster.slots[slot]?.[0] ?? '';
+    if (master !== last) runs.push(`${slot} ${master}`);
+    last = master;
+  }
+  return runs.join(', ');
+}
+
+/** Each server's run, and the history of data it stands for: a replica that is promoted begins a new one. */
+async function identityOf(redis: Redis | Cluster): Promise<string> {
+  const servers = redis instanceof Cluster ? redis.nodes('master') : [redis];
+  const identities = await Promise.all(
+    servers.map(async (server) => {
+      const info = await server.info('server', 'replication');
+      const [run, history] = ['run_id', 'master_replid'].map(
+        (name) => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1],
+      );
+      return `${run ?? ''}/${history ?? ''}`;
+    }),
+  );
+  return identities.sort().join(' ');
+}
