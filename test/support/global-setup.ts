@@ -1,4 +1,8 @@
-/** Starts one PostgreSQL and one Redis for the whole test run, tells the tests where, and removes them afterwards. */
+/**
+ * Starts one PostgreSQL and one Redis for the whole test run, tells the tests where, and removes them afterwards. With
+ * CARILLON_TEST_TOPOLOGY=redis-cluster,pgbouncer (either or both) the Redis is a cluster of three masters, and the tests' databases are reached
+ * through PgBouncer.
+ */
 import {
   chmodSync,
   existsSync,
@@ -17,12 +21,16 @@ import type { TestProject } from 'vitest/node';
 import { startPostgres, startRedis, type LocalStore } from '../../cluster/local-stores.js';
 import { identify, isRunning, signal, type ProcessIdentity } from '../../cluster/processes.js';
 import { recordedProcess } from '../../cluster/server-process.js';
+import { startPooler } from './pgbouncer.js';
+import { startRedisCluster } from './redis-cluster.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** A superuser's URL of the run's PostgreSQL; its database is for making others. */
     postgresUrl: string;
-    /** URL of the run's Redis, which all tests share. */
+    /** Where the tests' own databases are reached: the same, or a pooler in front of it. */
+    databasesUrl: string;
+    /** URL of the run's Redis, which all tests share: one server or a cluster. */
     redisUrl: string;
     /** Folder of this run; everything in it is stopped and deleted at the end. */
     runDir: string;
@@ -54,23 +62,21 @@ export default async function setup(project: TestProject): Promise<() => Promise
   process.once('SIGINT', interrupted);
   process.once('SIGTERM', interrupted);
 
-  const stores: LocalStore[] = [];
-  const configuredPostgres = process.env.CARILLON_TEST_DATABASE_URL;
-  const configuredRedis = process.env.CARILLON_TEST_REDIS_URL;
+  const stores: Stoppable[] = [];
   const [postgresUrl, redisUrl] = await Promise.all([
-    configuredPostgres ?? started(stores, startTestPostgres(runDir)),
-    configuredRedis ??
-      started(
-        stores,
-        startRedis({ dataDir: path.join(runDir, 'redis'), say: (line) => process.stderr.write(`${line}\n`) }),
-      ),
+    process.env.CARILLON_TEST_DATABASE_URL ?? started(stores, startTestPostgres(runDir)),
+    process.env.CARILLON_TEST_REDIS_URL ?? started(stores, startTestRedis(runDir)),
   ]);
+  const databasesUrl = isAskedFor('pgbouncer')
+    ? await started(stores, startPooler({ dir: path.join(runDir, 'pgbouncer'), postgresUrl, say }))
+    : postgresUrl;
+  project.provide('databasesUrl', databasesUrl);
   project.provide('postgresUrl', postgresUrl);
   project.provide('redisUrl', redisUrl);
   project.provide('runDir', runDir);
 
   return async () => {
-    await Promise.all(stores.map((store) => store.stop()));
+    for (const store of stores.reverse()) await store.stop();
     process.removeListener('exit', abandon);
     process.removeListener('SIGINT', interrupted);
     process.removeListener('SIGTERM', interrupted);
@@ -83,10 +89,26 @@ function pidNamespace(): string {
   return readlinkSync('/proc/self/ns/pid').replace(/\D/g, '');
 }
 
-async function started(stores: LocalStore[], starting: Promise<LocalStore>): Promise<string> {
+interface Stoppable {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+async function started(stores: Stoppable[], starting: Promise<Stoppable>): Promise<string> {
   const store = await starting;
   stores.push(store);
   return store.url;
+}
+
+const say = (line: string): boolean => process.stderr.write(`${line}\n`);
+
+function isAskedFor(topology: string): boolean {
+  return (process.env.CARILLON_TEST_TOPOLOGY ?? '').split(',').includes(topology);
+}
+
+async function startTestRedis(runDir: string): Promise<Stoppable> {
+  if (isAskedFor('redis-cluster')) return startRedisCluster({ dir: runDir, say });
+  return startRedis({ dataDir: path.join(runDir, 'redis'), say });
 }
 
 /** Durability stays on, as customers run it, even where the data lies in memory. */

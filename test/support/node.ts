@@ -35,7 +35,7 @@ export async function migratedDatabase(): Promise<FreshDatabase> {
 
 async function makeTemplate(client: pg.Client): Promise<void> {
   const draft = await freshDatabase();
-  const database = openDatabase(draft.url);
+  const database = openDatabase(draft.serverUrl);
   try {
     await migrate(database, { shards: TEST_SHARDS, ...partitionBounds(Date.now(), { delayMaxMs: 400 * 86_400_000 }) });
   } finally {

@@ -1,5 +1,6 @@
 /** A shard queue on a key prefix of the test's own, and a look behind it. */
-import { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
+import { createRedis, openRedis } from '../../src/queue/connect.js';
 import { type ShardKeys, shardKeys } from '../../src/queue/keys.js';
 import { type Claim, type QueueEntry, type QueueTimes, ShardQueue } from '../../src/queue/shard-queue.js';
 import { freshRedis } from './stores.js';
@@ -9,7 +10,7 @@ export const HOUR = 3_600_000;
 
 export interface OpenQueue {
   readonly queue: ShardQueue;
-  readonly redis: Redis;
+  readonly redis: Redis | Cluster;
   readonly prefix: string;
   keys(shard: number): ShardKeys;
   /** Redis's time, in whole milliseconds. */
@@ -26,9 +27,8 @@ const TIMES: QueueTimes = { visibilityMs: 15_000, payloadFreshMs: 5_000, tombsto
 /** `url` is a Redis server of the test's own; the run's shared one when left out. */
 export async function openQueue(times: Partial<QueueTimes> = {}, url?: string): Promise<OpenQueue> {
   const fresh = freshRedis();
-  const redis = new Redis(url ?? fresh.url, { lazyConnect: true, maxRetriesPerRequest: 0 });
-  redis.on('error', () => undefined);
-  await redis.connect();
+  const redis = createRedis({ url: url ?? fresh.url, timeoutMs: 5_000, onTrouble: () => undefined });
+  await openRedis(redis, 5_000);
   const prefix = fresh.prefix.replace(/:$/, '');
   const queue = new ShardQueue(redis, prefix, { ...TIMES, ...times });
   const keys = (shard: number): ShardKeys => shardKeys(prefix, shard);

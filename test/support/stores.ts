@@ -10,6 +10,8 @@ import { stablePort } from './stable-port.js';
 
 export interface FreshDatabase {
   readonly url: string;
+  /** The same database without a pooler in between, which would hold connections to it. */
+  readonly serverUrl: string;
   /** Ends whoever is still connected and removes the database. */
   drop(): Promise<void>;
 }
@@ -43,10 +45,10 @@ export interface OwnStore {
 export async function freshDatabase(template?: string): Promise<FreshDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   await onServer((client) => client.query(`create database ${name} template ${template ?? 'template0'}`));
-  const url = new URL(inject('postgresUrl'));
-  url.pathname = `/${name}`;
+  const urlAt = (server: string): string => Object.assign(new URL(server), { pathname: `/${name}` }).href;
   return {
-    url: url.href,
+    url: urlAt(inject('databasesUrl')),
+    serverUrl: urlAt(inject('postgresUrl')),
     drop: async () => {
       await onServer((client) => client.query(`drop database if exists ${name} with (force)`));
     },
