@@ -70,7 +70,9 @@ export const SETTINGS = {
   CARILLON_DATABASE_URL: secret('PostgreSQL 14 or newer, as postgres://user:password@host:port/database.'),
   CARILLON_DATABASE_POOL: integer(12, 2, 200, 'Most PostgreSQL connections a node holds.'),
   CARILLON_DATABASE_TIMEOUT_MS: integer(10 * SECOND, 100, 5 * MINUTE, 'Longest wait for one statement.'),
-  CARILLON_REDIS_URL: secret('Redis or Valkey 7 or newer, as redis://:password@host:port/db.'),
+  CARILLON_REDIS_URL: secret(
+    'Redis or Valkey 7 or newer, as redis://:password@host:port/db; a Redis Cluster as redis+cluster://:password@host:port,host:port; behind Sentinels redis+sentinel://:password@host:port,host:port/name-of-primary?db=0. rediss for TLS.',
+  ),
   CARILLON_REDIS_PREFIX: text('carillon', 'First part of each Redis key, so that clusters can share a server.'),
   CARILLON_REDIS_TIMEOUT_MS: integer(5 * SECOND, 50, MINUTE, 'Longest wait for one Redis command.'),
   CARILLON_LOCK_REDIS_URLS: secret(
