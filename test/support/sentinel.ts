@@ -110,7 +110,7 @@ sentinel failover-timeout ${NAME} 10000
   recordProcess(dir, server.identity);
   const client = new Redis({ host: '127.0.0.1', port });
   client.on('error', () => undefined);
-  await untilTrue('the Sentinel to answer', async () => String(await client.ping()) !== '');
+  await untilTrue('the Sentinel to answer', async () => (await client.ping()).length > 0);
   return {
     port,
     primaryPort: async () => Number((await masterOf(client)).port),
