@@ -1,8 +1,12 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
+
+// What only means something on a Redis Cluster, behind Sentinels or through PgBouncer is run by `npm run test:topologies`.
+const elsewhere = process.env.CARILLON_TEST_TOPOLOGY === undefined ? ['test/topologies/**'] : [];
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...elsewhere],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
     maxWorkers: 2,

@@ -1,8 +1,12 @@
-/** `npm test`: types, lint, format and every test, on whatever it takes; with arguments, only vitest with those. */
+/**
+ * `npm test`: types, lint, format and every test, on whatever it takes, then the most telling of them once more on a Redis Cluster and through
+ * PgBouncer; with arguments, only vitest with those.
+ */
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { ensureBuilt, ensureInstalled, PrepareFault, root, run } from './prepare.mjs';
+import { runTopologies } from './topologies.mjs';
 
 const bin = (...parts) => path.join(root, 'node_modules', ...parts);
 
@@ -28,6 +32,10 @@ async function main(args) {
   if (args.length === 0) failed.push(...(await runChecks()));
   const code = await run(process.execPath, [bin('vitest', 'vitest.mjs'), 'run', ...args]);
   if (code !== 0) failed.push('tests');
+  if (args.length === 0) {
+    console.log('The same on a Redis Cluster and through PgBouncer, in part (all of it: npm run test:topologies)');
+    if ((await runTopologies([], { quick: true })) !== 0) failed.push('topologies');
+  }
   if (failed.length > 0) console.log(`\nnpm test failed: ${failed.join(', ')}`);
   return failed.length === 0 ? 0 : 1;
 }

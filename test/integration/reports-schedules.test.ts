@@ -1,6 +1,7 @@
 // What went wrong with schedules in other schedulers, by the numbers of the reports: pausing, triggering, editing, saving again.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createRedis, openRedis } from '../../src/queue/connect.js';
 import { shardKeys, scheduleEntry } from '../../src/queue/keys.js';
 import { shardOfSchedule } from '../../src/domain/shard.js';
 import { startTestNode, type TestNode } from '../support/node.js';
@@ -18,7 +19,6 @@ import {
   untilState,
   type Metronome,
 } from '../support/work.js';
-import { Redis } from 'ioredis';
 
 const EACH_SECOND = '* * * * * *';
 const NEW_YEAR = '0 0 1 1 *';
@@ -289,7 +289,12 @@ describe.concurrent('an active schedule', () => {
       }),
     );
     await metronome.ticks(2);
-    const redis = new Redis(node.config.CARILLON_REDIS_URL);
+    const redis = createRedis({
+      url: node.config.CARILLON_REDIS_URL,
+      timeoutMs: 5_000,
+      onTrouble: () => undefined,
+    });
+    await openRedis(redis, 5_000);
     for (const id of ids) {
       const state = await scheduleOf(node, id);
       expect(state, id).toMatchObject({ state: 'active' });

@@ -1,7 +1,7 @@
 /**
  * Starts one PostgreSQL and one Redis for the whole test run, tells the tests where, and removes them afterwards. With
  * CARILLON_TEST_TOPOLOGY=redis-cluster,pgbouncer (either or both) the Redis is a cluster of three masters, and the tests' databases are reached
- * through PgBouncer.
+ * through PgBouncer; pgbouncer-if-there goes without it where it cannot be had.
  */
 import {
   chmodSync,
@@ -21,7 +21,7 @@ import type { TestProject } from 'vitest/node';
 import { startPostgres, startRedis, type LocalStore } from '../../cluster/local-stores.js';
 import { identify, isRunning, signal, type ProcessIdentity } from '../../cluster/processes.js';
 import { recordedProcess } from '../../cluster/server-process.js';
-import { startPooler } from './pgbouncer.js';
+import { PoolerMissing, startPooler } from './pgbouncer.js';
 import { startRedisCluster } from './redis-cluster.js';
 
 declare module 'vitest' {
@@ -67,9 +67,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     process.env.CARILLON_TEST_DATABASE_URL ?? started(stores, startTestPostgres(runDir)),
     process.env.CARILLON_TEST_REDIS_URL ?? started(stores, startTestRedis(runDir)),
   ]);
-  const databasesUrl = isAskedFor('pgbouncer')
-    ? await started(stores, startPooler({ dir: path.join(runDir, 'pgbouncer'), postgresUrl, say }))
-    : postgresUrl;
+  const databasesUrl = await startTestPooler(stores, runDir, postgresUrl);
   project.provide('databasesUrl', databasesUrl);
   project.provide('postgresUrl', postgresUrl);
   project.provide('redisUrl', redisUrl);
@@ -104,6 +102,19 @@ const say = (line: string): boolean => process.stderr.write(`${line}\n`);
 
 function isAskedFor(topology: string): boolean {
   return (process.env.CARILLON_TEST_TOPOLOGY ?? '').split(',').includes(topology);
+}
+
+/** Gives the URL of the pooler, or PostgreSQL's own where none is asked for, or none can be had and that is said to be no fault. */
+async function startTestPooler(stores: Stoppable[], runDir: string, postgresUrl: string): Promise<string> {
+  const ifThere = isAskedFor('pgbouncer-if-there');
+  if (!ifThere && !isAskedFor('pgbouncer')) return postgresUrl;
+  try {
+    return await started(stores, startPooler({ dir: path.join(runDir, 'pgbouncer'), postgresUrl, say }));
+  } catch (error) {
+    if (!ifThere || !(error instanceof PoolerMissing)) throw error;
+    say(`Not through PgBouncer this time. ${error.message}`);
+    return postgresUrl;
+  }
 }
 
 async function startTestRedis(runDir: string): Promise<Stoppable> {

@@ -102,18 +102,25 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
+/** The program is not there and could not be installed; the message says how to. */
+export class PoolerMissing extends Error {}
+
 /** Finds the program or, as root on a Debian machine, installs it; otherwise throws with the one command to type. */
 async function ensurePgbouncer(log: string, say: (line: string) => void): Promise<string> {
   const found = findPgbouncer();
   if (found !== undefined) return found;
-  if (canInstallPackages()) {
-    say(`PgBouncer is not installed: installing pgbouncer with apt-get (output in ${log})`);
-    await installPackage('pgbouncer', log, 'pgbouncer.service');
-    const installed = findPgbouncer();
-    if (installed !== undefined) return installed;
-  }
   const how = process.platform === 'darwin' ? 'brew install pgbouncer' : 'sudo apt-get install -y pgbouncer';
-  throw new Error(`The tests of topologies need PgBouncer: ${how}`);
+  const missing = `The tests of topologies need PgBouncer: ${how}`;
+  if (!canInstallPackages()) throw new PoolerMissing(missing);
+  say(`PgBouncer is not installed: installing pgbouncer with apt-get (output in ${log})`);
+  try {
+    await installPackage('pgbouncer', log, 'pgbouncer.service');
+  } catch (error) {
+    throw new PoolerMissing(missing, { cause: error });
+  }
+  const installed = findPgbouncer();
+  if (installed === undefined) throw new PoolerMissing(missing);
+  return installed;
 }
 
 function findPgbouncer(searchPath = process.env.PATH ?? ''): string | undefined {

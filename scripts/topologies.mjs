@@ -1,0 +1,46 @@
+/** Which tests run where the data Redis is a cluster of three masters and PgBouncer stands before PostgreSQL, and how they are run. */
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+import { root, run } from './prepare.mjs';
+
+/**
+ * Integration tests that say nothing about it. All others run, so that a new test is in unless somebody says why not.
+ * Tests of single servers of their own (killed, frozen, emptied, counted) have their part in test/topologies and in the main run.
+ */
+const ELSEWHERE = {
+  'api-closing': 'HTTP only',
+  'api-doc': 'HTTP only',
+  'api-outage': 'takes a PostgreSQL of its own away',
+  'delivery-connections': 'HTTP only',
+  'delivery-faults': 'HTTP only',
+  'delivery-http-client': 'HTTP only',
+  haproxy: 'the load balancer alone',
+  'local-stores': 'the servers that npm start brings up',
+  'reports-stores': 'kills, empties and fills one Redis and one PostgreSQL of its own',
+  'shard-locks': 'three lock servers of its own',
+  'takeover-cost': 'counts the commands of one Redis of its own',
+};
+
+/** What `npm test` runs of it: the wire, the scripts, the statements, a node from one end to the other, and that it is what it says. */
+const QUICK = [
+  'test/conformance/',
+  'test/integration/node.test.ts',
+  'test/integration/queue-claims.test.ts',
+  'test/integration/queue-offers.test.ts',
+  'test/integration/queue-reschedule.test.ts',
+  'test/integration/recorder-',
+  'test/topologies/reports.test.ts',
+];
+
+/** Runs vitest on these files, or on those that belong here; `quick` on fewer, and without PgBouncer where it cannot be had. */
+export async function runTopologies(args, { quick = false } = {}) {
+  const integration = readdirSync(path.join(root, 'test', 'integration'))
+    .filter((name) => name.endsWith('.test.ts') && !(name.replace('.test.ts', '') in ELSEWHERE))
+    .map((name) => `test/integration/${name}`);
+  const all = ['test/conformance/', ...integration, 'test/topologies/'];
+  const files = args.some((arg) => !arg.startsWith('-')) ? [] : quick ? QUICK : all;
+  const topology = `redis-cluster,${quick ? 'pgbouncer-if-there' : 'pgbouncer'}`;
+  const env = { ...process.env, CARILLON_TEST_TOPOLOGY: process.env.CARILLON_TEST_TOPOLOGY ?? topology };
+  const vitest = path.join(root, 'node_modules', 'vitest', 'vitest.mjs');
+  return await run(process.execPath, [vitest, 'run', ...files, ...args], { env });
+}
