@@ -1,5 +1,5 @@
 /** Ports for servers that are stopped and started again at the same address. */
-import { isFree } from '../../cluster/ports.js';
+import { isFree } from './ports.js';
 
 /** Below the range from which systems take the local ports of outgoing connections: while a server is down nobody gets its port. */
 const LOWEST = 20_000;
