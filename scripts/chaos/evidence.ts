@@ -136,11 +136,12 @@ export interface Publish {
   readonly delayMs: number;
 }
 
-/** A cancel that the API acknowledged. */
+/** A cancel that was asked for. */
 export interface Cancel {
   readonly messageId: string;
   readonly askedAtMs: number;
-  readonly acknowledgedAtMs: number;
+  /** Null where the answer never came, or said that it was too late. */
+  readonly acknowledgedAtMs: number | null;
 }
 
 /** A change of a schedule, from the first try to the acknowledgement; changes of one schedule never overlap. */

@@ -90,7 +90,7 @@ export class TcpPath {
         await this.#passage(first.arrivedAtMs);
         line.shift();
         if (first.bytes === null) to.end();
-        else if (!to.destroyed) to.write(first.bytes);
+        else to.write(first.bytes);
         waitingBytes -= first.bytes?.length ?? 0;
         if (from.isPaused() && waitingBytes < LINE_MAX_BYTES) from.resume();
       }

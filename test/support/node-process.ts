@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Config } from '../../src/config.js';
 import { identify, signal, untilGone, type ProcessIdentity } from '../../cluster/processes.js';
 import { TEST_ADMIN_TOKEN, TEST_SHARDS, TEST_SIGNING_KEYS, TEST_TOKEN } from './node.js';
-import { stablePort } from '../../cluster/stable-port.js';
+import { stablePort } from './stable-port.js';
 
 /** A line of a node's log. */
 export interface LogLine {

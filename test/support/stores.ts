@@ -6,7 +6,7 @@ import pg from 'pg';
 import { inject } from 'vitest';
 import { childrenOf, startPostgres, startRedis, type LocalStore } from '../../cluster/local-stores.js';
 import { identify, signal, untilGone, type ProcessIdentity } from '../../cluster/processes.js';
-import { stablePort } from '../../cluster/stable-port.js';
+import { stablePort } from './stable-port.js';
 
 export interface FreshDatabase {
   readonly url: string;

@@ -127,7 +127,12 @@ function canceledButDelivered(
   callsOf: ReadonlyMap<string, readonly Call[]>,
 ): Finding[] {
   const findings = new Findings();
+  const asked = new Set(evidence.cancels.map(({ messageId }) => messageId));
+  for (const { state, id } of evidence.messages) {
+    if (state === 'canceled' && !asked.has(id)) findings.add('canceled although nobody asked', id);
+  }
   for (const { messageId, acknowledgedAtMs } of evidence.cancels) {
+    if (acknowledgedAtMs === null) continue;
     const row = rows.get(messageId);
     if (row !== undefined && row.state !== 'canceled') {
       findings.add('canceled, but its record says otherwise', `${messageId}: ${row.state}`);

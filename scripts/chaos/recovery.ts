@@ -1,0 +1,70 @@
+/** When the cluster is whole: every node ready, every shard owned and fairly spread, nothing overdue. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ChaosCluster } from './cluster.js';
+import { ADMIN_TOKEN } from './node-settings.js';
+import type { Witness } from './witness.js';
+
+const POLL_MS = 200;
+/** Work that is due for longer than this is overdue. */
+const OVERDUE_MS = 1_000;
+const ASK_TIMEOUT_MS = 2_000;
+
+export interface ShardSpread {
+  readonly orphans: number;
+  /** Shards of each node, by name. */
+  readonly byNode: ReadonlyMap<string, number>;
+}
+
+/** Asks the cluster, by its load balancer, who owns what; null when there is no answer. */
+export async function askSpread(url: string): Promise<ShardSpread | null> {
+  try {
+    const response = await fetch(`${url}/admin/shards`, {
+      headers: { authorization: `Bearer ${ADMIN_TOKEN}` },
+      signal: AbortSignal.timeout(ASK_TIMEOUT_MS),
+    });
+    const body = (await response.json()) as { shards?: { owner: string | null; node: string | null }[] };
+    if (response.status !== 200 || body.shards === undefined) return null;
+    const byNode = new Map<string, number>();
+    let orphans = 0;
+    for (const { owner, node } of body.shards) {
+      if (owner === null) orphans += 1;
+      else byNode.set(node ?? owner, (byNode.get(node ?? owner) ?? 0) + 1);
+    }
+    return { orphans, byNode };
+  } catch {
+    return null;
+  }
+}
+
+/** Waits until the cluster is whole; gives the time, or null and why not when it takes too long. */
+export async function untilWhole(
+  cluster: ChaosCluster,
+  witness: Witness,
+  timeoutMs: number,
+): Promise<{ atMs: number } | { atMs: null; why: string }> {
+  const deadlineMs = performance.now() + timeoutMs;
+  for (;;) {
+    const why = await whatIsMissing(cluster, witness);
+    if (why === null) return { atMs: Date.now() };
+    if (performance.now() > deadlineMs) return { atMs: null, why };
+    await delay(POLL_MS);
+  }
+}
+
+async function whatIsMissing(cluster: ChaosCluster, witness: Witness): Promise<string | null> {
+  for (const node of cluster.nodes) {
+    if (!(await node.isReady())) return `${node.name} is not ready`;
+    if (node.state !== 'ready') await node.untilReady();
+  }
+  const spread = await askSpread(cluster.url);
+  if (spread === null && cluster.nodes.length > 1) return 'GET /admin/shards has no answer';
+  if (spread !== null && spread.orphans > 0) return `${spread.orphans} shards have no owner`;
+  const counts = cluster.nodes.map(({ name }) => spread?.byNode.get(name) ?? 0);
+  if (Math.max(...counts) - Math.min(...counts) > 1) return `shards are spread ${counts.join(', ')}`;
+  const overdue = await witness.overdue(OVERDUE_MS);
+  if (overdue === null) return 'the table does not answer';
+  const late = await witness.lateSchedules(OVERDUE_MS);
+  if (late === null) return 'the table does not answer';
+  if (overdue + late.length > 0) return `${overdue} messages and ${late.length} schedules are overdue`;
+  return null;
+}

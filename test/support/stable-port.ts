@@ -1,0 +1,2 @@
+/** Where tests look for ports of servers that are stopped and started again. */
+export { stablePort } from '../../cluster/stable-port.js';
