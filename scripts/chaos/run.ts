@@ -217,7 +217,8 @@ class Run {
       stateNotes: await this.#witness.stateNotes(),
       grants,
       claims: this.#monitor.claims,
-      lives: lives.map(({ life }) => life),
+      // As they are now: what follows is the end of the run, not of the nodes.
+      lives: lives.map(({ life }) => ({ ...life })),
       disturbances: this.#disturbances,
       faults: this.#faults,
       publishes: this.#messages.publishes,
