@@ -1,5 +1,5 @@
 /** `npm run chaos`: breaks a cluster under load by a seeded plan, judges what was delivered, and says by its exit code whether all held. */
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { listenForStop } from '../cluster/stop-signals.js';
@@ -14,6 +14,8 @@ async function main(argv: readonly string[]): Promise<number> {
   const folder = mkdtempSync(path.join(tmpdir(), 'carillon-chaos-'));
   // PostgreSQL's user must be able to pass when we are root.
   chmodSync(folder, 0o711);
+  // The client tells of every failed request, of which there are many here; ours are counted.
+  console.error = (...words: unknown[]) => appendFileSync(path.join(folder, 'requests.log'), `${words.join(' ')}\n`);
   const signals = listenForStop();
   const view = new LiveView(process.stderr.isTTY && !options.json);
   let keep = true;
@@ -33,20 +35,24 @@ async function main(argv: readonly string[]): Promise<number> {
   } catch (error) {
     view.stop();
     if (!(error instanceof Interrupted)) throw error;
-    console.error('\nBroken off');
+    say('\nBroken off');
     keep = options.keep;
     return 1;
   } finally {
     signals.release();
-    if (keep) console.error(`Logs and records are kept in ${folder}`);
+    if (keep) say(`Logs and records are kept in ${folder}`);
     else rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
 }
 
 let code = 1;
 try {
   code = await main(process.argv.slice(2));
 } catch (error) {
-  console.error(error);
+  say(error instanceof Error ? (error.stack ?? error.message) : String(error));
 }
 process.exit(code);
