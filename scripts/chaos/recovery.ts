@@ -7,6 +7,8 @@ import type { Witness } from './witness.js';
 const POLL_MS = 200;
 /** Work that is due for longer than this is overdue. */
 const OVERDUE_MS = 1_000;
+/** What a fault did to the work may show a moment later: work becomes overdue, nodes find their leases gone. */
+const STEADY_MS = 2_000;
 const ASK_TIMEOUT_MS = 2_000;
 
 export interface ShardSpread {
@@ -36,17 +38,19 @@ export async function askSpread(url: string): Promise<ShardSpread | null> {
   }
 }
 
-/** Waits until the cluster is whole; gives the time, or null and why not when it takes too long. */
+/** Waits until the cluster is whole and stays so for a while; gives since when, or null and why not when it takes too long. */
 export async function untilWhole(
   cluster: ChaosCluster,
   witness: Witness,
   timeoutMs: number,
 ): Promise<{ atMs: number } | { atMs: null; why: string }> {
   const deadlineMs = performance.now() + timeoutMs;
+  let wholeSinceMs: number | null = null;
   for (;;) {
     const why = await whatIsMissing(cluster, witness);
-    if (why === null) return { atMs: Date.now() };
-    if (performance.now() > deadlineMs) return { atMs: null, why };
+    wholeSinceMs = why === null ? (wholeSinceMs ?? Date.now()) : null;
+    if (wholeSinceMs !== null && Date.now() - wholeSinceMs >= STEADY_MS) return { atMs: wholeSinceMs };
+    if (why !== null && performance.now() > deadlineMs) return { atMs: null, why };
     await delay(POLL_MS);
   }
 }

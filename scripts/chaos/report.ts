@@ -42,6 +42,8 @@ export function reportText(verdict: Verdict, requests: RequestCounts, options: C
     '',
     ...rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`),
     '',
+    ...faultLines(verdict),
+    '',
     ...(wrong.length === 0 ? ['PASSED: every promise was kept'] : ['FAILED:', ...wrong]),
     '',
   ].join('\n');
@@ -52,6 +54,33 @@ function faultsText({ faults }: Verdict): string {
   for (const { kind } of faults) counts.set(kind, (counts.get(kind) ?? 0) + 1);
   const kinds = [...counts].map(([kind, count]) => (count === 1 ? kind : `${kind} (${count})`));
   return `${faults.length}: ${kinds.join(', ')}`;
+}
+
+/** One line a fault. */
+function faultLines({ faults }: Verdict): string[] {
+  const seconds = (ms: number | null): string => (ms === null ? 'never' : `${(ms / 1_000).toFixed(1)} s`);
+  const ms = (value: number | null): string => (value === null ? '-' : String(Math.round(value)));
+  const table = [
+    ['  at', 'fault', 'lasted', 'whole again', 'lag p50', 'p99', 'max ms', 'moved', 'what'],
+    ...faults.map(({ atMs, kind, lastedMs, recoveredMs, lag, shardsMoved, nodes, detail }) => [
+      `  ${(atMs / 1_000).toFixed(0)} s`,
+      kind,
+      seconds(lastedMs),
+      seconds(recoveredMs),
+      ms(lag.p50),
+      ms(lag.p99),
+      ms(lag.max),
+      String(shardsMoved),
+      nodes.length === 1 ? `${nodes.join('')}: ${detail}` : detail,
+    ]),
+  ];
+  const widths = (table[0] ?? []).map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
+  return table.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
 }
 
 function spreadText({ count, p50, p99, max }: Spread): string {

@@ -1,5 +1,5 @@
 /** Judges ownership: epochs only rise and belong to one process each (I5), and no shard is without an owner for long (I6). */
-import type { Claim, Evidence, Grant, Life, NodeEvent } from '../evidence.js';
+import type { Claim, Evidence, Grant, NodeEvent } from '../evidence.js';
 import { clockTime, Findings, groupBy, spreadOf, type Finding, type Spread } from './findings.js';
 
 export interface OwnershipVerdict {
@@ -7,7 +7,8 @@ export interface OwnershipVerdict {
   readonly failoverMs: Spread;
   /** From the moment at which an owner began to give shards to their next grants. */
   readonly handoverMs: Spread;
-  readonly shardsMoved: number;
+  /** When shards got another owner than before. */
+  readonly movedAtMs: readonly number[];
   readonly epochFaults: readonly Finding[];
   readonly ownerless: readonly Finding[];
 }
@@ -34,7 +35,7 @@ export function judgeOwnership(evidence: Evidence): OwnershipVerdict {
   return {
     failoverMs: spreadOf(failoverMs),
     handoverMs: spreadOf(handovers(evidence.events, grantsOf)),
-    shardsMoved: [...grantsOf.values()].reduce((sum, grants) => sum + moves(grants), 0),
+    movedAtMs: [...grantsOf.values()].flatMap(moves),
     epochFaults: epochFaults.list(),
     ownerless: ownerless.list(),
   };
@@ -114,11 +115,6 @@ function handovers(events: readonly NodeEvent[], grantsOf: ReadonlyMap<number, r
   return times;
 }
 
-function moves(grants: readonly Grant[]): number {
-  return grants.filter((grant, index) => index > 0 && grant.node !== grants[index - 1]?.node).length;
-}
-
-/** The life of a process by its identity. */
-export function lifeByIdentity(lives: readonly Life[], identity: string | null): Life | undefined {
-  return lives.find((life) => life.identity === identity);
+function moves(grants: readonly Grant[]): number[] {
+  return grants.flatMap((grant, index) => (index > 0 && grant.node !== grants[index - 1]?.node ? [grant.atMs] : []));
 }

@@ -105,7 +105,7 @@ class NodesByPid {
     if (life === undefined) return true;
     if (life.name !== disturbance.node) return false;
     // A kill strikes one life only, not the one after it.
-    return disturbance.kind !== 'kill' || (life.signaledAtMs !== null && life.signaledAtMs <= disturbance.toMs);
+    return disturbance.kind !== 'kill' || (life.endedBy === 'SIGKILL' && life.spawnedAtMs <= disturbance.toMs);
   }
 }
 

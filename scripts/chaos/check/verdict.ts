@@ -1,11 +1,23 @@
 /** Puts the checks together: the figures of a chaos run, and whether it passed. */
-import type { Evidence, FaultKind } from '../evidence.js';
-import { Findings, type Finding, type Spread } from './findings.js';
-import { measureLag, type LagVerdict } from './lag.js';
+import type { Evidence, FaultKind, FaultNote } from '../evidence.js';
+import { Findings, spreadOf, type Finding, type Spread } from './findings.js';
+import { measureLag } from './lag.js';
 import { judgeMessages } from './messages.js';
 import { judgeOwnership } from './ownership.js';
 import { judgeRepeats } from './repeats.js';
 import { judgeSchedules } from './schedules.js';
+
+/** One fault: how long it lasted, how long the cluster then needed to be whole again, and what it cost. */
+export interface FaultFigures {
+  readonly kind: FaultKind;
+  readonly nodes: readonly string[];
+  readonly detail: string;
+  readonly atMs: number;
+  readonly lastedMs: number;
+  readonly recoveredMs: number | null;
+  readonly lag: Spread;
+  readonly shardsMoved: number;
+}
 
 export interface Verdict {
   readonly passed: boolean;
@@ -21,16 +33,11 @@ export interface Verdict {
   readonly occurrences: number;
   /** Occurrences that a pause or deletion gave up before they were fired. */
   readonly overtaken: number;
-  readonly lag: LagVerdict;
+  readonly lag: { readonly quiet: Spread; readonly fault: Spread };
   readonly failoverMs: Spread;
   readonly handoverMs: Spread;
   readonly shardsMoved: number;
-  readonly faults: readonly {
-    kind: FaultKind;
-    nodes: readonly string[];
-    lastedMs: number;
-    recoveredMs: number | null;
-  }[];
+  readonly faults: readonly FaultFigures[];
   /** Everything that is wrong, whatever the figure it counts for. */
   readonly wrong: readonly Finding[];
 }
@@ -41,6 +48,7 @@ export function judgeRun(evidence: Evidence, only: readonly FaultKind[] = []): V
   const schedules = judgeSchedules(evidence);
   const repeats = judgeRepeats(evidence);
   const ownership = judgeOwnership(evidence);
+  const lag = measureLag(evidence);
   const lost = [...messages.lost, ...schedules.missing];
   const wrong = [
     ...lost,
@@ -69,17 +77,31 @@ export function judgeRun(evidence: Evidence, only: readonly FaultKind[] = []): V
     retries: repeats.retries,
     occurrences: schedules.occurrences,
     overtaken: schedules.overtaken,
-    lag: measureLag(evidence),
+    lag: { quiet: lag.quiet, fault: lag.fault },
     failoverMs: ownership.failoverMs,
     handoverMs: ownership.handoverMs,
-    shardsMoved: ownership.shardsMoved,
-    faults: evidence.faults.map(({ kind, nodes, startedAtMs, endedAtMs, recoveredAtMs }) => ({
-      kind,
-      nodes,
-      lastedMs: endedAtMs - startedAtMs,
-      recoveredMs: recoveredAtMs === null ? null : recoveredAtMs - endedAtMs,
-    })),
+    shardsMoved: ownership.movedAtMs.length,
+    faults: evidence.faults.map((fault, index) => figuresOf(fault, evidence, ownership.movedAtMs, lag.perFault[index])),
     wrong,
+  };
+}
+
+function figuresOf(
+  { kind, nodes, detail, startedAtMs, endedAtMs, recoveredAtMs }: FaultNote,
+  evidence: Evidence,
+  movedAtMs: readonly number[],
+  lag: Spread = spreadOf([]),
+): FaultFigures {
+  const untilMs = recoveredAtMs ?? evidence.endedAtMs;
+  return {
+    kind,
+    nodes,
+    detail,
+    atMs: startedAtMs - evidence.startedAtMs,
+    lastedMs: endedAtMs - startedAtMs,
+    recoveredMs: recoveredAtMs === null ? null : recoveredAtMs - endedAtMs,
+    lag,
+    shardsMoved: movedAtMs.filter((atMs) => atMs >= startedAtMs && atMs <= untilMs).length,
   };
 }
 

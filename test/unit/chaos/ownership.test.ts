@@ -19,7 +19,7 @@ describe('failover', () => {
     const grants = [granted, { ...granted, epoch: 2, node: TWO, atMs: T0 + 14_600 }];
     const verdict = judgeOwnership(goodRun({ grants, lives }));
     expect(verdict.failoverMs).toMatchObject({ count: 1, max: 4_600 });
-    expect(verdict).toMatchObject({ shardsMoved: 1, ownerless: [], epochFaults: [] });
+    expect(verdict).toMatchObject({ movedAtMs: [T0 + 14_600], ownerless: [], epochFaults: [] });
   });
 
   it('that never comes, or takes too long, is a fault', () => {

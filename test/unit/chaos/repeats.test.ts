@@ -5,7 +5,8 @@ import { judgeRepeats } from '../../../scripts/chaos/check/repeats.js';
 import type { Disturbance } from '../../../scripts/chaos/evidence.js';
 import { call, goodRun, life, T0 } from './evidence-builder.js';
 
-const killed = life('node-1', 1, { endedBy: 'SIGKILL', signaledAtMs: T0 + 1_500, endedAtMs: T0 + 1_502 });
+// The signal is sent a moment after the kill is noted.
+const killed = life('node-1', 1, { endedBy: 'SIGKILL', signaledAtMs: T0 + 1_501, endedAtMs: T0 + 1_502 });
 const lives = [killed, life('node-2', 2)];
 const kill: Disturbance = { node: 'node-1', kind: 'kill', fromMs: T0 + 1_500, toMs: T0 + 1_500 };
 const first = call('msg_1', { pid: 1 });
