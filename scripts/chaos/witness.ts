@@ -39,9 +39,11 @@ const ATTEMPTS = `
   from attempts`;
 const STATES = `select ${wireId('message_id')} as "messageId", state, ${ms('at')} as "atMs" from chaos_states order by at`;
 const GRANTS = `select shard, epoch::float8 as epoch, node, ${ms('at')} as "atMs" from chaos_grants order by number`;
+/** What the receiver takes its time to answer (`hold` in the destination) is under way, not overdue. */
 const OVERDUE = `
   select count(*)::integer as count from messages
-  where state = 'pending' and not held and next_attempt_at < now() - $1 * interval '1 millisecond'`;
+  where state = 'pending' and not held and next_attempt_at <
+    now() - ($1 + coalesce(substring(destination from '[?&]hold=([0-9]+)')::integer, 0)) * interval '1 millisecond'`;
 const LATE_SCHEDULES = `
   select id from schedules
   where state = 'active' and (next_fire_at is null or next_fire_at < now() - $1 * interval '1 millisecond')`;
