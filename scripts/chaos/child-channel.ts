@@ -47,8 +47,11 @@ export class ChildChannel {
   }
 }
 
-/** The child's side: answers questions by name, and ends with its parent. */
-export function answerParent(handlers: Readonly<Record<string, (given: never) => unknown>>): (result: unknown) => void {
+/** The child's side: answers questions by name, and ends with its parent, after `last`. */
+export function answerParent(
+  handlers: Readonly<Record<string, (given: never) => unknown>>,
+  last: () => void = () => undefined,
+): (result: unknown) => void {
   const send = (message: object): void => void process.send?.(message);
   process.on('message', (message) => {
     const { id, what, given } = message as { id: number; what: string; given: never };
@@ -60,6 +63,9 @@ export function answerParent(handlers: Readonly<Record<string, (given: never) =>
       }
     })();
   });
-  process.on('disconnect', () => process.exit(0));
+  process.on('disconnect', () => {
+    last();
+    process.exit(0);
+  });
   return (result) => send({ id: 0, result });
 }

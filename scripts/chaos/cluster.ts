@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { startHaproxy } from '../../cluster/haproxy.js';
+import { identify } from '../../cluster/processes.js';
 import type { LocalStore } from '../../cluster/local-stores.js';
 import { stablePort } from '../../cluster/stable-port.js';
 import { ChaosNode } from './node.js';
@@ -50,7 +51,10 @@ export async function startCluster(options: ClusterOptions): Promise<ChaosCluste
     const onSpawn = (pid: number): void => {
       pids.push(pid);
       void receiver.watch(pids).catch(() => undefined);
+      const all = [...pids, ...stores.pids(), ...balancers.map((balancer) => balancer.pid)];
+      void paths.ward(all.flatMap((one) => identify(one) ?? [])).catch(() => undefined);
     };
+    const balancers: LocalStore[] = [];
     const nodes: ChaosNode[] = [];
     for (let number = 1; number <= options.nodes; number++) {
       const place = { name: `node-${number}`, port: await stablePort(), shards: options.shards, home: folder };
@@ -59,7 +63,7 @@ export async function startCluster(options: ClusterOptions): Promise<ChaosCluste
     }
     stops.push(() => Promise.all(nodes.map((node) => node.kill9())));
     say(`Starting ${options.nodes} nodes behind HAProxy`);
-    const balancer: LocalStore = running(
+    const balancer = running(
       await startHaproxy({
         dir: path.join(folder, 'haproxy'),
         port: await stablePort(),
@@ -68,6 +72,7 @@ export async function startCluster(options: ClusterOptions): Promise<ChaosCluste
         say,
       }),
     );
+    balancers.push(balancer);
     // The first one makes the tables; the others find them.
     await nodes[0]?.start();
     await Promise.all(nodes.slice(1).map((node) => node.start()));

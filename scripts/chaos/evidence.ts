@@ -81,6 +81,7 @@ export interface Life {
 export const FAULT_KINDS = [
   'rolling',
   'rolling-kill',
+  'drain',
   'kill',
   'freeze',
   'cut-redis',

@@ -4,6 +4,7 @@ import type { ChaosCluster } from './cluster.js';
 import type { Disturbance, FaultKind } from './evidence.js';
 import type { ChaosNode } from './node.js';
 import type { Store } from './paths.js';
+import { drain } from './recovery.js';
 import type { PlannedFault } from './plan.js';
 import type { PathMode } from './tcp-path.js';
 
@@ -19,6 +20,8 @@ export interface CarriedOut {
   readonly detail: string;
 }
 
+const DRAIN_TIMEOUT_MS = 30_000;
+
 /** Breaks something as planned, waits as planned, and puts it back. Gives what it did. */
 export async function carryOut(fault: PlannedFault, ground: FaultGround): Promise<CarriedOut> {
   const { nodes, stores } = ground.cluster;
@@ -31,6 +34,10 @@ export async function carryOut(fault: PlannedFault, ground: FaultGround): Promis
       return { nodes: nodes.map(({ name }) => name), detail: 'SIGTERM and start, one after the other' };
     case 'rolling-kill':
       return await rollingWithKill(fault, ground);
+    case 'drain':
+      await drain(ground.cluster.url, node.name, DRAIN_TIMEOUT_MS);
+      await restart(node);
+      return { nodes: [node.name], detail: 'drained by the API, then SIGTERM and start' };
     case 'kill':
       await kill(node, ground);
       await delay(fault.awayMs);

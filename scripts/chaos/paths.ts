@@ -1,4 +1,5 @@
 /** The paths between each node and each store, as the script sees them. */
+import type { ProcessIdentity } from '../../cluster/processes.js';
 import { ChildChannel } from './child-channel.js';
 import type { PathMode } from './tcp-path.js';
 
@@ -15,6 +16,8 @@ export interface Paths {
   lay(node: string, stores: StoreUrls): Promise<StoreUrls>;
   /** Changes a node's paths to some stores. `drop` resets what is connected. */
   set(node: string, stores: readonly Store[], mode: PathMode, drop?: boolean): Promise<void>;
+  /** If this process is killed, these are killed as well. */
+  ward(identities: readonly ProcessIdentity[]): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -43,6 +46,9 @@ export async function startPaths(): Promise<Paths> {
     set: async (node, stores, mode, drop = false) => {
       const names = stores.flatMap((store) => laid.get(`${node} ${store}`) ?? []);
       await channel.ask('set', { names, mode, drop });
+    },
+    ward: async (identities) => {
+      await channel.ask('wards', { identities });
     },
     stop: () => channel.end(),
   };

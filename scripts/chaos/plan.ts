@@ -32,8 +32,8 @@ export interface PlanOptions {
 export function* planFaults({ seed, nodes, leaseMs, only }: PlanOptions): Generator<PlannedFault, never> {
   const chance = new Chance(seed);
   const kinds = FAULT_KINDS.filter((kind) => only.length === 0 || only.includes(kind)).filter(
-    // With one node there is no other to kill while it restarts.
-    (kind) => nodes > 1 || kind !== 'rolling-kill',
+    // With one node there is no other to kill while it restarts, nor to give the shards to.
+    (kind) => nodes > 1 || (kind !== 'rolling-kill' && kind !== 'drain'),
   );
   if (kinds.length === 0) throw new Error(`no fault is left of ${only.join(', ')} with ${nodes} node(s)`);
   for (;;) {

@@ -38,6 +38,30 @@ export async function askSpread(url: string): Promise<ShardSpread | null> {
   }
 }
 
+/** Drains a node by the API, asked of whichever node the load balancer picks. Rejects when it still has shards after `timeoutMs`. */
+export async function drain(url: string, name: string, timeoutMs: number): Promise<void> {
+  const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+  const deadlineMs = performance.now() + timeoutMs;
+  let isAsked = false;
+  while (performance.now() < deadlineMs) {
+    const signal = AbortSignal.timeout(ASK_TIMEOUT_MS);
+    try {
+      const response = await fetch(`${url}/admin/nodes`, { headers, signal });
+      const { nodes } = (await response.json()) as { nodes: { id: string; name: string; shards: number }[] };
+      const node = nodes.find((one) => one.name === name);
+      if (isAsked && node?.shards === 0) return;
+      if (node === undefined) throw new Error('not in the roster yet');
+      const asked = await fetch(`${url}/admin/nodes/${node.id}/drain`, { method: 'POST', headers, signal });
+      await asked.arrayBuffer();
+      isAsked = asked.status === 202;
+    } catch {
+      // Asked again.
+    }
+    await delay(POLL_MS);
+  }
+  throw new Error(`${name} was asked to drain and still had shards after ${timeoutMs} ms`);
+}
+
 /** Waits until the cluster is whole and stays so for a while; gives since when, or null and why not when it takes too long. */
 export async function untilWhole(
   cluster: ChaosCluster,

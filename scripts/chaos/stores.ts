@@ -28,6 +28,10 @@ export class BreakableStore {
     return this.#current.url;
   }
 
+  get pid(): number {
+    return this.#current.pid;
+  }
+
   /** Ends it: killed when `hard`, else stopped in order. */
   async end(hard: boolean): Promise<void> {
     const identity = identify(this.#current.pid);
@@ -56,6 +60,8 @@ export interface Stores {
   readonly locks: readonly BreakableStore[];
   readonly urls: StoreUrls;
   flushRedis(): Promise<void>;
+  /** Of the servers that run now. */
+  pids(): number[];
   stop(): Promise<void>;
 }
 
@@ -90,6 +96,7 @@ export async function startStores(folder: string, say: (line: string) => void): 
         client.disconnect();
       }
     },
+    pids: () => [postgres, redis, ...locks].map(({ pid }) => pid),
     stop: async () => {
       await Promise.all([postgres, redis, ...locks].map((store) => store.stop()));
     },

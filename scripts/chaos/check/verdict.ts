@@ -109,9 +109,11 @@ function countOf(findings: readonly Finding[]): number {
   return findings.reduce((sum, { count }) => sum + count, 0);
 }
 
-/** Rolling restarts alone deliver nothing twice, whatever explains it. */
+const GRACEFUL: readonly FaultKind[] = ['rolling', 'drain'];
+
+/** Restarts in order alone deliver nothing twice, whatever explains it. */
 function gracefulOnly(only: readonly FaultKind[], duplicates: number): Finding[] {
-  if (duplicates === 0 || only.length === 0 || only.some((kind) => kind !== 'rolling')) return [];
+  if (duplicates === 0 || only.length === 0 || only.some((kind) => !GRACEFUL.includes(kind))) return [];
   return [{ kind: 'second deliveries though nodes were only restarted in order', count: duplicates, examples: [] }];
 }
 
