@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = path.join(root, 'dist');
 const stamp = path.join(dist, '.built');
-const FOLDERS = ['src', 'cluster', 'scripts', 'bench'];
+// The simulation is run by hand too.
+const FOLDERS = ['src', 'cluster', 'scripts', 'bench', 'test/sim'];
 const INPUTS = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
 
 /** Something the user can put right: the text is enough. */

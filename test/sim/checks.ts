@@ -1,0 +1,214 @@
+// What must hold in every simulation, whatever goes wrong: looked at as things happen, and when all faults are over.
+
+import { messageIdTimeMs } from '../../src/domain/ids.js';
+import type { Call } from './destinations.js';
+import type { NodeWatch, SimulatedNode, Surroundings } from './node.js';
+import type { Caller } from './redis-server.js';
+
+/** A takeover asks the queue for no more than this for each shard. */
+const MAX_TAKEOVER_COMMANDS = 3;
+/** What is no part of a takeover. */
+const OTHER_WORK = new Set(['accept', 'promote', 'settle', 'touch']);
+/** By so much may a node's idea of Redis's clock be ahead. */
+const EARLY_MS = 60;
+
+interface LastClaim {
+  readonly epoch: number;
+  readonly by: string;
+}
+
+export interface Disturbance {
+  readonly fromMs: number;
+  untilMs: number;
+  /** A node, or null: every node. */
+  readonly node: string | null;
+}
+
+export class Checks implements NodeWatch {
+  #around: Surroundings | null = null;
+  readonly #lastClaims = new Map<number, LastClaim>();
+  readonly #ownerOfEpoch = new Map<string, string>();
+  readonly #calls = new Map<string, Call[]>();
+  readonly #taking = new Map<string, Map<number, number>>();
+  /** What may have made a node lose track of what it was sending: second deliveries are excused by it. */
+  readonly disturbances: Disturbance[] = [];
+  /** Whether locks may be lost although nobody gave them up: the lock server is set back to an older state. */
+  locksMayGoBack = false;
+  /** When a node was last given a message, by the queue or the table. */
+  readonly #decided = new Map<string, number>();
+  /** Set while nothing goes on that shards should move for. */
+  mayNotMove = false;
+  secondDeliveries = 0;
+  /** Grants of a shard to another node than it was granted to before. */
+  moves = 0;
+  claims = 0;
+  refusals = 0;
+  maxTakeoverCommands = 0;
+
+  watch(around: Surroundings): void {
+    this.#around = around;
+    around.redis.onScript = (name, keys, args, reply, by) => this.#onScript(name, keys, args, reply, by);
+    around.table.onRead = (ids, by) => ids.forEach((id) => this.#decided.set(`${by.id} ${id}`, around.world.nowMs));
+    around.table.onGrant = (shard, from, to) => {
+      if (from === null || from === to) return;
+      this.moves += 1;
+      if (this.mayNotMove) this.#violate(`shard ${shard} moved from ${from} to ${to} for nothing`);
+    };
+    around.destinations.onCall = (call) => this.#onCall(call);
+  }
+
+  onTrouble(node: SimulatedNode, text: string): void {
+    this.#violate(`${node.id}: ${text}`);
+  }
+
+  onClaimSent(node: SimulatedNode, shard: number, epoch: number): void {
+    const { world, lockServers } = this.#there;
+    world.note(`${node.id} claims from ${shard} as ${epoch}`);
+    if (!node.locks.isTrusted(shard)) this.#violate(`${node.id} sent a claim of shard ${shard} after its trust ended`);
+    if (this.locksMayGoBack) return;
+    const others = lockServers.filter((server) => {
+      const holder = server.get(`carillon:{locks}:lease:${shard}`);
+      return holder !== null && holder.by !== node.id;
+    });
+    if (others.length > lockServers.length / 2) {
+      this.#violate(`${node.id} sent a claim of shard ${shard}, whose lock ${others.length} servers gave to another`);
+    }
+  }
+
+  onCommand(node: SimulatedNode, script: string, key: string): void {
+    // Clients' work goes on, and so does what the node began when it had the shard a while ago.
+    if (OTHER_WORK.has(script)) return;
+    const shard = shardOf(key);
+    const counts = this.#taking.get(node.id);
+    const count = shard === null ? undefined : counts?.get(shard);
+    if (shard !== null && count !== undefined) counts?.set(shard, count + 1);
+  }
+
+  onTaking(node: SimulatedNode, shards: readonly number[], taking: Promise<unknown>): void {
+    const counts = new Map(shards.map((shard) => [shard, 0]));
+    this.#taking.set(node.id, counts);
+    const done = (): void => {
+      this.#taking.delete(node.id);
+      const most = Math.max(0, ...counts.values());
+      this.maxTakeoverCommands = Math.max(this.maxTakeoverCommands, most);
+      if (most > MAX_TAKEOVER_COMMANDS) this.#violate(`${node.id} took a shard over with ${most} commands`);
+    };
+    taking.then(done, done);
+  }
+
+  #onScript(name: string, keys: readonly string[], args: readonly string[], reply: unknown, by: Caller): void {
+    const shard = shardOf(keys[0] ?? '');
+    if (name === 'claim' && shard !== null) this.#onClaim(shard, Number(args[0]), reply as (string | number)[], by);
+  }
+
+  #onClaim(shard: number, epoch: number, reply: readonly (string | number)[], by: Caller): void {
+    if (reply[0] !== 'OK') {
+      this.refusals += 1;
+      this.#there.world.note(`${by.id} is refused at ${shard} as ${epoch}: ${String(reply[0])}`);
+      return;
+    }
+    this.claims += 1;
+    const last = this.#lastClaims.get(shard);
+    if (last !== undefined && epoch < last.epoch) {
+      this.#violate(`shard ${shard}: ${by.id} claimed by epoch ${epoch} after ${last.by} had claimed by ${last.epoch}`);
+    }
+    const name = `${shard}:${epoch}`;
+    const owner = this.#ownerOfEpoch.get(name) ?? by.id;
+    if (owner !== by.id) this.#violate(`shard ${shard}: epoch ${epoch} was claimed by ${owner} and by ${by.id}`);
+    this.#ownerOfEpoch.set(name, owner);
+    this.#lastClaims.set(shard, { epoch, by: by.id });
+    for (let at = 4; at < reply.length; at += 4)
+      this.#decided.set(`${by.id} ${reply[at] ?? ''}`, this.#there.world.nowMs);
+  }
+
+  /** A call that comes in at a receiver. */
+  #onCall(call: Call): void {
+    const { table, redis, world } = this.#there;
+    const row = table.messages.get(call.id);
+    world.note(`${call.by} calls for ${call.id.slice(-6)}, attempt ${call.attempt}`);
+    const before = this.#calls.get(call.id) ?? [];
+    this.#calls.set(call.id, [...before, call]);
+    if (row === undefined) {
+      this.#violate(`${call.by} delivered message ${call.id.slice(-6)}, which is not in the table`);
+      return;
+    }
+    const earlyMs = messageIdTimeMs(call.id) - redis.exactMs();
+    if (earlyMs > EARLY_MS) this.#violate(`message ${call.id.slice(-6)} was sent ${earlyMs.toFixed(0)} ms early`);
+    if (row.endedAtMs < (this.#decided.get(`${call.by} ${call.id}`) ?? 0)) {
+      this.#violate(`message ${call.id.slice(-6)} was sent by ${call.by}, though it had ended before it was claimed`);
+    }
+    const same = before.find(({ attempt }) => attempt === call.attempt);
+    if (same === undefined) return;
+    this.secondDeliveries += 1;
+    if (!this.#isExcused(same, call)) {
+      const text = `attempt ${call.attempt} of message ${call.id.slice(-6)} was made by ${same.by} and again by ${call.by}`;
+      this.#violate(`${text}, though nothing cut off the first`);
+    }
+  }
+
+  /** Whether the first of two calls was cut off from its record, or was forgotten by the queue on the way there. */
+  #isExcused(first: Call, second: Call): boolean {
+    return this.disturbances.some(
+      ({ fromMs, untilMs, node }) =>
+        (node === null || node === first.by) && fromMs <= second.atMs && untilMs >= first.atMs,
+    );
+  }
+
+  /** When all faults are over and the time to recover has passed. */
+  checkOwners(nodes: readonly SimulatedNode[]): void {
+    for (const fault of this.ownerFaults(nodes)) this.#violate(fault);
+  }
+
+  /** What is not as it should be in a cluster at rest: one actor for each shard, even shares, and no lock without an actor. */
+  ownerFaults(nodes: readonly SimulatedNode[]): string[] {
+    const { shards, table } = this.#there;
+    const faults: string[] = [];
+    const live = nodes.filter((node) => node.process.runs && !node.isStopping);
+    for (let shard = 0; shard < shards; shard++) {
+      const owners = live.filter((node) => node.holder.owned().includes(shard));
+      const named = owners.map(({ id }) => id).join(', ');
+      if (owners.length !== 1) faults.push(`shard ${shard} has ${owners.length} actors: ${named}`);
+      const granted = table.shards[shard]?.node ?? 'nobody';
+      if (owners.length === 1 && owners[0]?.id !== granted) faults.push(`${named} owns shard ${shard} of ${granted}`);
+    }
+    const shares = live.map((node) => node.holder.owned().length);
+    if (Math.max(...shares) - Math.min(...shares) > 1) faults.push(`shares are uneven: ${shares.join(', ')}`);
+    for (const node of live) {
+      const held = node.locks.held().sort((a, b) => a - b);
+      const owned = node.holder.owned();
+      if (held.join() !== owned.join()) {
+        faults.push(`${node.id} holds the locks of ${held.join()} and runs actors of ${owned.join()}`);
+      }
+    }
+    return faults;
+  }
+
+  /** When everything should have come to its end. */
+  checkMessages(): void {
+    for (const row of this.#there.table.messages.values()) {
+      const name = `message ${row.id.slice(-6)} of shard ${row.shard}`;
+      if (row.state === 'pending') this.#violate(`${name} is still pending after ${row.attempts} attempts`);
+      if (row.finished > 1) this.#violate(`${name} ended ${row.finished} times`);
+      const calls = this.#calls.get(row.id)?.length ?? 0;
+      if (calls < row.attempts) this.#violate(`${name} has ${row.attempts} attempts on record and ${calls} were made`);
+    }
+  }
+
+  get isAllEnded(): boolean {
+    return [...this.#there.table.messages.values()].every(({ state }) => state !== 'pending');
+  }
+
+  get #there(): Surroundings {
+    if (this.#around === null) throw new Error('there is nothing to check yet');
+    return this.#around;
+  }
+
+  #violate(text: string): void {
+    this.#there.world.violate(text);
+  }
+}
+
+function shardOf(key: string): number | null {
+  const match = /^carillon:\{(\d+)\}/.exec(key);
+  return match === null ? null : Number(match[1]);
+}

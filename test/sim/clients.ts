@@ -1,0 +1,108 @@
+// What our code takes for its clients of Redis and of the table, on simulated connections. Each has only what is called.
+
+import type { Cluster, Redis } from 'ioredis';
+import { CarillonError } from '../../src/domain/errors.js';
+import type { Database, Queryable } from '../../src/table/database.js';
+import type { Link } from './link.js';
+import { nameOfScript, type RedisServer, sha1 } from './redis-server.js';
+import type { TableServer } from './table-server.js';
+
+/** Keys and arguments of a script, as the client flattens them. */
+function split(count: number, rest: readonly unknown[]): [string[], string[]] {
+  const flat = rest.flat().map(String);
+  return [flat.slice(0, count), flat.slice(count)];
+}
+
+/** A client as ioredis makes it: it may be asked to run scripts, for a few plain commands, and to publish. */
+export function redisClient(
+  link: Link,
+  server: RedisServer,
+  onSent: (script: string, keys: readonly string[]) => void = () => undefined,
+): Redis & Cluster {
+  const by = link.process;
+  const run = (hash: string, count: number, rest: unknown[]): Promise<unknown> => {
+    const [keys, args] = split(count, rest);
+    onSent(nameOfScript(hash), keys);
+    return link.send(() => server.script(hash, keys, args, by));
+  };
+  const client = {
+    evalsha: (hash: string, count: number, ...rest: unknown[]) => run(hash, count, rest),
+    eval: (source: string, count: number, ...rest: unknown[]) => run(sha1(source), count, rest),
+    set: (key: string, text: string, _onlyIfNew: 'NX') =>
+      link.send(() => {
+        if (server.get(key) === null) server.put(key, text, by);
+      }),
+    hmget: (key: string, ...fields: string[]) =>
+      link.send(() => fields.map((field) => server.hash(key).get(field) ?? null)),
+    hset: (key: string, ...pairs: string[]) =>
+      link.send(() => {
+        for (let at = 0; at + 1 < pairs.length; at += 2) server.hash(key).set(pairs[at] ?? '', pairs[at + 1] ?? '');
+      }),
+    hdel: (key: string, field: string) => link.send(() => server.hash(key).delete(field)),
+    zrem: (key: string, member: string) => link.send(() => server.set(key).delete(member)),
+    publish: (channel: string, text: string) => link.send(() => server.publish(channel, text)),
+  };
+  return client as unknown as Redis & Cluster;
+}
+
+interface Listeners {
+  message: ((channel: string, text: string) => void)[];
+  ready: (() => void)[];
+}
+
+/** A client that subscribes. What it subscribed to it subscribes to again when its connection is back, and says `ready`. */
+export function subscriberClient(link: Link, server: RedisServer): { client: Redis & Cluster; onReady: () => void } {
+  const listeners: Listeners = { message: [], ready: [] };
+  const channels = new Set<string>();
+  const hear = (channel: string, text: string): void => {
+    for (const call of listeners.message) call(channel, text);
+  };
+  const client = {
+    on: (event: keyof Listeners, call: never) => listeners[event].push(call),
+    subscribe: async (...names: string[]) => {
+      for (const name of names) channels.add(name);
+      await link.send(() => names.forEach((name) => server.subscribe(link, name, hear)));
+    },
+    unsubscribe: async (...names: string[]) => {
+      for (const name of names) channels.delete(name);
+      await link.send(() => names.forEach((name) => server.unsubscribe(link, name)));
+    },
+  };
+  const onReady = (): void => {
+    link
+      .send(() => channels.forEach((name) => server.subscribe(link, name, hear)))
+      .then(() => listeners.ready.forEach((call) => call()))
+      .catch(() => undefined);
+  };
+  return { client: client as unknown as Redis & Cluster, onReady };
+}
+
+/** The pool: a request that is lost takes no other along. */
+export function tableClient(link: Link, server: TableServer): Database {
+  const send = async <Answer>(carryOut: () => Answer): Promise<Answer> => {
+    try {
+      return await link.send(carryOut);
+    } catch (error) {
+      const text = error instanceof Error ? error.message : String(error);
+      if (text.startsWith('the simulation')) throw error;
+      throw new CarillonError('TABLE_UNAVAILABLE', `the table (PostgreSQL) is away: ${text}`, { cause: error });
+    }
+  };
+  const database: Pick<Database, 'run' | 'text' | 'transaction'> = {
+    run: async <Row extends object>(name: string, values: readonly unknown[] = []) =>
+      (await send(() => server.run(name, values, link.process))) as Row[],
+    // The only text that is asked for: whether the table takes writes.
+    text: <Row extends object>() => send(() => [{ transaction_read_only: 'off' }] as unknown as Row[]),
+    transaction: async (work) => {
+      await send(() => undefined);
+      const connection = {
+        run: (name: string, values: readonly unknown[] = []) => Promise.resolve(server.run(name, values, link.process)),
+        text: () => Promise.resolve([]),
+      } as Queryable;
+      const result = await work(connection);
+      await send(() => undefined);
+      return result;
+    },
+  };
+  return database as Database;
+}

@@ -1,0 +1,58 @@
+// Simulated receivers: they answer after a while, not always well, and remember every call.
+
+import { deliveryError, type DeliveryResult } from '../../src/delivery/delivery-result.js';
+import type { HttpClient } from '../../src/delivery/http-client.js';
+import { fromWireMessageId } from '../../src/domain/ids.js';
+import type { Process } from './process.js';
+import type { World } from './world.js';
+
+export interface Call {
+  readonly id: string;
+  /** From 1. */
+  readonly attempt: number;
+  readonly atMs: number;
+  readonly by: string;
+}
+
+const FAILS = 0.12;
+const IS_SLOW = 0.04;
+
+export class Destinations {
+  /** Told of each call as it comes in. */
+  onCall: (call: Call) => void = () => undefined;
+
+  constructor(readonly world: World) {}
+
+  clientOf(process: Process): HttpClient {
+    return {
+      deliver: (request, signal) => this.#deliver(process, request.headers, signal),
+      close: () => Promise.resolve(),
+      counts: { connections: 0, idle: 0, origins: 0 },
+    };
+  }
+
+  #deliver(
+    process: Process,
+    headers: Readonly<Record<string, string | readonly string[]>>,
+    signal: AbortSignal | undefined,
+  ): Promise<DeliveryResult> {
+    const { world } = this;
+    const header = (name: string): string => {
+      const entry = Object.entries(headers).find(([key]) => key.toLowerCase() === name);
+      return String(entry?.[1] ?? '');
+    };
+    const id = fromWireMessageId(header('upstash-message-id')) ?? '';
+    const attempt = Number(header('upstash-retried')) + 1;
+    return new Promise((resolve) => {
+      world.after(world.chance.between(0.2, 2), () => this.onCall({ id, attempt, atMs: world.nowMs, by: process.id }));
+      const durationMs = world.chance.happens(IS_SLOW)
+        ? world.chance.between(500, 4_000)
+        : world.chance.between(5, 150);
+      const status = world.chance.happens(FAILS) ? 500 : 200;
+      process.deliver(world.nowMs + durationMs, () => {
+        resolve({ kind: 'response', status, headers: {}, body: Buffer.alloc(0), truncated: false, durationMs });
+      });
+      signal?.addEventListener('abort', () => resolve(deliveryError('ABORTED', 'cut off', 0)));
+    });
+  }
+}

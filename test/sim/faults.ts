@@ -1,0 +1,187 @@
+// What goes wrong in a simulation: at random times, of every kind, and all of it over in the end.
+
+import type { Checks, Disturbance } from './checks.js';
+import { SimulatedNode, type Surroundings, TIMES } from './node.js';
+import type { RedisServer } from './redis-server.js';
+
+/** Most processes of one cluster at a time. */
+const MAX_NODES = 5;
+const MIN_NODES = 2;
+/** Time between faults, in the mean. */
+const EVERY_MS = 2_200;
+/** An answer that is not heard excuses a second delivery only while its message may be in flight. */
+const AFTERMATH_MS = TIMES.visibilityMs + 5_000;
+
+export type FaultKind =
+  | 'freeze'
+  | 'kill'
+  | 'stop'
+  | 'join'
+  | 'lock server'
+  | 'flush'
+  | 'failover'
+  | 'redis away'
+  | 'stall'
+  | 'break'
+  | 'table away';
+
+export const EVERY_FAULT: readonly FaultKind[] = [
+  ...(['freeze', 'freeze', 'freeze', 'kill', 'kill', 'stop', 'join', 'lock server', 'lock server', 'flush'] as const),
+  ...(['failover', 'failover', 'redis away', 'stall', 'stall', 'stall', 'break', 'break', 'table away'] as const),
+];
+
+export class Faults {
+  readonly #around: Surroundings;
+  readonly #checks: Checks;
+  readonly #kinds: readonly FaultKind[];
+  readonly nodes: SimulatedNode[] = [];
+  #born = 0;
+  #isOver = false;
+  readonly deaths = new Map<string, number>();
+
+  constructor(around: Surroundings, checks: Checks, kinds: readonly FaultKind[]) {
+    this.#around = around;
+    this.#checks = checks;
+    this.#kinds = kinds;
+  }
+
+  /** Nodes that are there, frozen or not. */
+  get live(): SimulatedNode[] {
+    return this.nodes.filter((node) => !node.process.isDead && !node.isStopping);
+  }
+
+  join(name = `n${this.#born}`): SimulatedNode {
+    this.#born += 1;
+    const node = new SimulatedNode(this.#around, `${name}-${String(this.#born).padStart(8, '0')}`);
+    this.nodes.push(node);
+    this.#around.world.note(`${node.id} joins`);
+    node.start();
+    return node;
+  }
+
+  begin(): void {
+    if (this.#kinds.length > 0) this.#next();
+  }
+
+  /** There are no new faults from now on, and at least two nodes. */
+  end(): void {
+    const { troubles, world } = this.#around;
+    this.#isOver = true;
+    world.note('no more faults');
+    Object.assign(troubles, { lostRequest: 0, lostAnswer: 0, longDelay: 0 });
+    while (this.live.length < MIN_NODES) this.join();
+  }
+
+  /** Whether what was done has passed: all are up, awake and joined, and hear each other. */
+  get arePast(): boolean {
+    const { redis, lockServers, table } = this.#around;
+    const servers = [redis, table, ...lockServers].every((server) => server.isUp && !server.isFrozen);
+    return servers && this.live.every(isWell);
+  }
+
+  #next(): void {
+    const { world } = this.#around;
+    world.after(-Math.log(1 - world.chance.next()) * EVERY_MS, () => {
+      if (this.#isOver) return;
+      this.#strike(world.chance.pick(this.#kinds) ?? 'freeze');
+      this.#next();
+    });
+  }
+
+  #strike(kind: FaultKind): void {
+    const { world, redis, table } = this.#around;
+    const { chance } = world;
+    const victim = chance.pick(this.live);
+    switch (kind) {
+      case 'freeze':
+        return this.#freeze(victim, chance.between(100, 3 * TIMES.leaseMs));
+      case 'kill':
+        return this.#kill(victim);
+      case 'stop':
+        if (this.live.length > MIN_NODES) victim?.stop();
+        return;
+      case 'join':
+        if (this.live.length < MAX_NODES) this.join();
+        return;
+      case 'lock server':
+        return this.#lockServer(chance.pick(this.#around.lockServers));
+      case 'flush':
+        redis.flush();
+        return this.#disturb(null, 0);
+      case 'failover':
+        return this.#failover();
+      case 'redis away': {
+        const downMs = chance.between(100, 6_000);
+        redis.restart(downMs, 0);
+        return this.#disturb(null, downMs);
+      }
+      case 'stall':
+        return this.#stall(victim);
+      case 'break':
+        chance.pick(victim?.links ?? [])?.reset();
+        return this.#disturb(victim?.id ?? null, 0);
+      case 'table away': {
+        const downMs = chance.between(200, 5_000);
+        table.kill();
+        world.after(downMs, () => table.rise());
+        return this.#disturb(null, downMs);
+      }
+    }
+  }
+
+  #freeze(victim: SimulatedNode | undefined, durationMs: number): void {
+    victim?.process.freeze(durationMs);
+    this.#disturb(victim?.id ?? null, durationMs);
+  }
+
+  #kill(victim: SimulatedNode | undefined): void {
+    if (victim === undefined || this.live.length <= 1) return;
+    const { world } = this.#around;
+    const name = victim.id.slice(0, victim.id.lastIndexOf('-'));
+    this.deaths.set(name, (this.deaths.get(name) ?? 0) + 1);
+    victim.kill();
+    this.#disturb(victim.id, 0);
+    if (world.chance.happens(0.7)) {
+      world.after(world.chance.between(300, 8_000), () => {
+        if (!this.#isOver && this.live.length < MAX_NODES) this.join(name);
+      });
+    }
+  }
+
+  #lockServer(server: RedisServer | undefined): void {
+    const { world, redis } = this.#around;
+    if (server === undefined || server === redis) return;
+    const durationMs = world.chance.between(200, 9_000);
+    const how = world.chance.whole(0, 3);
+    if (how === 0) server.freeze(durationMs);
+    else if (how === 1) server.restart(durationMs, null);
+    else if (how === 2) server.restart(durationMs, 0);
+    else server.flush();
+  }
+
+  /** Another server takes the place of Redis's, without what was written last. */
+  #failover(): void {
+    const { world, redis } = this.#around;
+    const downMs = world.chance.between(50, 1_500);
+    redis.restart(downMs, world.chance.between(0, 2_000));
+    this.#disturb(null, downMs);
+  }
+
+  #stall(victim: SimulatedNode | undefined): void {
+    const { world } = this.#around;
+    const durationMs = world.chance.between(200, 2 * TIMES.leaseMs);
+    world.note(`${victim?.id ?? ''} hears nothing from a server for ${durationMs.toFixed(0)} ms`);
+    world.chance.pick(victim?.links ?? [])?.stall(durationMs);
+    this.#disturb(victim?.id ?? null, durationMs);
+  }
+
+  #disturb(node: string | null, durationMs: number): void {
+    const { nowMs } = this.#around.world;
+    const disturbance: Disturbance = { fromMs: nowMs, untilMs: nowMs + durationMs + AFTERMATH_MS, node };
+    this.#checks.disturbances.push(disturbance);
+  }
+}
+
+function isWell(node: SimulatedNode): boolean {
+  return node.process.runs && node.hasJoined && node.links.every((link) => link.isOpen && !link.isStalled);
+}

@@ -1,0 +1,109 @@
+// Wrong clusters: each takes one guard away, and the simulation must notice. A check that nothing can fail proves nothing.
+
+import type { Spoil } from './node.js';
+import type { FaultKind } from './faults.js';
+import { refused } from './queue-scripts.js';
+import type { RedisServer } from './redis-server.js';
+import { EVERY_FAULT } from './faults.js';
+
+export interface Mutation {
+  readonly name: string;
+  readonly spoil: Spoil;
+  readonly faults: readonly FaultKind[];
+  readonly mayNotMove?: boolean;
+}
+
+const PREFIX = 'carillon';
+
+export const MUTATIONS: readonly Mutation[] = [
+  {
+    name: 'claims ignore epochs',
+    faults: ['stall', 'stall', 'stall', 'freeze', 'kill', 'join'],
+    spoil: {
+      redis: (redis) => {
+        const { claim } = redis.models;
+        redis.models = {
+          ...redis.models,
+          claim: (server, keys, args, by) => {
+            const state = server.hash(keys[3] ?? '');
+            const installed = state.get('epoch');
+            if (installed === undefined || refused(server, keys[3] ?? '', args[0] ?? '') !== 'STALE') {
+              return claim?.(server, keys, args, by);
+            }
+            state.set('epoch', args[0] ?? '');
+            const reply = claim?.(server, keys, args, by);
+            state.set('epoch', installed);
+            return reply;
+          },
+        };
+      },
+    },
+  },
+  {
+    name: 'epochs are counted by Redis',
+    faults: EVERY_FAULT,
+    spoil: {
+      authority: (authority, redis, process) => ({
+        ...authority,
+        grant: async (node, shards) => {
+          // The table hears of it, so that only the counting is wrong.
+          await authority.grant(node, shards);
+          return new Map(shards.map((shard) => [shard, counted(redis, shard, process)]));
+        },
+      }),
+    },
+  },
+  {
+    name: 'owners are not asserted again at heartbeats',
+    faults: ['flush'],
+    mayNotMove: true,
+    spoil: {
+      redis: (redis) => {
+        const { beat } = redis.models;
+        redis.models = {
+          ...redis.models,
+          beat: (server, keys, args, by) => {
+            const owners = server.hash(keys[2] ?? '');
+            const before = new Map(owners);
+            const asserted = args
+              .slice(0, 4)
+              .concat([...before].flatMap(([shard, id]) => (id === args[0] ? [shard] : [])));
+            return beat?.(server, keys, asserted, by);
+          },
+        };
+      },
+    },
+  },
+  {
+    name: 'the end of trust is ignored',
+    faults: EVERY_FAULT,
+    spoil: { parts: (parts) => ({ ...parts, isTrusted: () => true }) },
+  },
+  {
+    name: 'a reconnect to Redis goes unnoticed',
+    faults: ['failover', 'failover', 'break', 'freeze', 'redis away'],
+    spoil: { reconnect: 'unnoticed' },
+  },
+  {
+    name: 'locks of halted actors are extended for ever',
+    faults: ['join', 'freeze', 'kill', 'stop'],
+    spoil: {
+      locks: (locks, holder) => ({
+        acquire: (shards) => locks.acquire(shards),
+        extend: () => locks.extend(),
+        release: () => Promise.resolve(),
+        held: () => {
+          const owned = new Set(holder.owned());
+          return locks.held().filter((shard) => owned.has(shard));
+        },
+      }),
+    },
+  },
+];
+
+function counted(redis: RedisServer, shard: number, by: { id: string }): number {
+  const key = `${PREFIX}:{${shard}}:counter`;
+  const next = Number(redis.get(key)?.text ?? 0) + 1;
+  redis.put(key, String(next), by);
+  return next;
+}

@@ -1,0 +1,77 @@
+// The cluster in simulations: whatever goes wrong, what must hold does; the same seed gives the same history.
+
+import { describe, expect, it } from 'vitest';
+import { simulate, type SimulationResult, type SimulationSettings } from './simulation.js';
+import { wallMs } from './turns.js';
+
+const FIXED_SEEDS = 120;
+const STEPS = 2_000;
+/** As many seeds by chance as there is time for, and at least so many. */
+const CHANCE_MS = 10_000;
+const LEAST_BY_CHANCE = 10;
+const KEPT_LINES = 60;
+
+function expectNoViolation({ seed, lines, violations }: SimulationResult): void {
+  const history = violations.length === 0 ? '' : lines.slice(-KEPT_LINES).join('\n');
+  expect(violations, `seed ${seed} (npm run sim -- --seed ${seed} --steps ${STEPS})\n${history}`).toEqual([]);
+}
+
+async function runSeeds(first: number, count: number, settings: SimulationSettings = {}): Promise<SimulationResult[]> {
+  const results: SimulationResult[] = [];
+  for (let seed = first; seed < first + count; seed++) {
+    const result = await simulate(seed, { steps: STEPS, ...settings });
+    expectNoViolation(result);
+    results.push(result);
+  }
+  return results;
+}
+
+function sum(results: readonly SimulationResult[], of: (result: SimulationResult) => number): number {
+  return results.reduce((total, result) => total + of(result), 0);
+}
+
+describe('a simulated cluster', { timeout: 300_000 }, () => {
+  it('has the same history for the same seed, and another for another', async () => {
+    const [first, again, other] = [await simulate(5), await simulate(5), await simulate(6)];
+    expect(again.hash).toBe(first.hash);
+    expect(other.hash).not.toBe(first.hash);
+  });
+
+  it(`keeps its promises through every kind of fault, for ${FIXED_SEEDS} fixed seeds`, async () => {
+    const results = await runSeeds(1, FIXED_SEEDS);
+    // It was no walk in the park: shards moved, epochs were refused, work was cut off.
+    expect(sum(results, ({ moves }) => moves)).toBeGreaterThan(FIXED_SEEDS);
+    expect(sum(results, ({ refusals }) => refusals)).toBeGreaterThan(FIXED_SEEDS / 4);
+    expect(sum(results, ({ secondDeliveries }) => secondDeliveries)).toBeGreaterThan(0);
+  });
+
+  it('keeps them for seeds that chance picks', async () => {
+    const startedAtMs = wallMs();
+    const first = Math.floor(Math.random() * 1_000_000_000);
+    let count = 0;
+    while (count < LEAST_BY_CHANCE || wallMs() - startedAtMs < CHANCE_MS) await runSeeds(first + count++, 1);
+    process.stdout.write(`simulated seeds ${first} to ${first + count - 1}\n`);
+  });
+
+  it('moves nothing and sends nothing twice when lock servers restart, freeze or forget', async () => {
+    const results = await runSeeds(1, 6, { faults: ['lock server'], lockServers: 3, mayNotMove: true });
+    expect(sum(results, ({ secondDeliveries }) => secondDeliveries)).toBe(0);
+  });
+
+  it('moves nothing when the data Redis is flushed or its connections break', async () => {
+    await runSeeds(1, 6, { faults: ['flush', 'break'], mayNotMove: true });
+  });
+
+  it('sends nothing twice while nodes come and go in order', async () => {
+    const results = await runSeeds(1, 10, { faults: ['join', 'stop'] });
+    expect(sum(results, ({ moves }) => moves)).toBeGreaterThan(10);
+    expect(sum(results, ({ secondDeliveries }) => secondDeliveries)).toBe(0);
+  });
+
+  it('takes a shard over with at most three commands to the queue', async () => {
+    const results = await runSeeds(1, 6, { faults: ['kill', 'join'], shards: 40 });
+    const most = Math.max(...results.map(({ maxTakeoverCommands }) => maxTakeoverCommands));
+    expect(most).toBeGreaterThan(0);
+    expect(most).toBeLessThanOrEqual(3);
+  });
+});
