@@ -36,7 +36,9 @@ async function doWork(): Promise<void> {
   expect(await publish(node, '/once', once)).toBe(sent.at(-1));
   sent.push(await publish(node, '/flaky', { headers: { 'Upstash-Retry-Delay': '10' } }));
   const failing = await publish(node, '/failing', { headers: { 'Upstash-Retries': '0' } });
-  await schedule(node, 'named', '* * * * * *', { headers: { 'Carillon-Idempotency-Key': 'the-same-each-time' } });
+  await schedule(node, 'named', '* * * * * *', {
+    headers: { 'Carillon-Idempotency-Key': 'the-same-all-day-{yyyy-MM-dd}' },
+  });
   await untilRows(node, 'named', 2, ({ state }) => state === 'skipped');
   await node.call('DELETE', '/v2/schedules/named');
   await Promise.all(sent.map((id) => untilState(node, id, 'delivered')));
