@@ -17,6 +17,8 @@ const ELSEWHERE = {
   haproxy: 'the load balancer alone',
   'local-stores': 'the servers that npm start brings up',
   'reports-stores': 'kills, empties and fills one Redis and one PostgreSQL of its own',
+  metrics: 'figures; takes a PostgreSQL of its own away',
+  'recorder-lock-order': 'waits for its connections to end, which a pooler keeps',
   'shard-locks': 'three lock servers of its own',
   'takeover-cost': 'counts the commands of one Redis of its own',
 };
@@ -28,7 +30,10 @@ const QUICK = [
   'test/integration/queue-claims.test.ts',
   'test/integration/queue-offers.test.ts',
   'test/integration/queue-reschedule.test.ts',
-  'test/integration/recorder-',
+  'test/integration/recorder-fires.test.ts',
+  'test/integration/recorder-keys.test.ts',
+  'test/integration/recorder-outcomes.test.ts',
+  'test/integration/recorder-overlap.test.ts',
   'test/topologies/reports.test.ts',
 ];
 
