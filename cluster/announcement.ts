@@ -2,12 +2,13 @@
 
 export interface Announcement {
   readonly url: string;
-  readonly consoleUrl: string;
   readonly token: string;
   readonly adminToken: string;
   readonly currentSigningKey: string;
   readonly nextSigningKey: string;
   readonly home: string;
+  /** How many nodes are behind the load balancer; null for a single one. */
+  readonly nodes: number | null;
   readonly privateDestinationsAllowed: boolean;
   /** A free port for the receiver of the example. */
   readonly receiverPort: number;
@@ -19,7 +20,7 @@ export function announce(about: Announcement): string {
   return `
 Carillon is ready.
 
-  API            ${about.url}
+  API            ${about.url}${about.nodes === null ? '' : `  (${behind(about.nodes)} HAProxy)`}
   Token          ${about.token}
   Admin token    ${about.adminToken}
   Signing keys   current  ${about.currentSigningKey}
@@ -41,4 +42,8 @@ In a third, a message for it:
 
 Ctrl-C stops Carillon and the stores it started; the data stays.
 `;
+}
+
+function behind(nodes: number): string {
+  return nodes === 1 ? 'one node behind' : `${nodes} nodes behind`;
 }

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import type { Config } from '../src/config.js';
 import { writePrivate } from './private-file.js';
 
 export interface Credentials {
@@ -35,6 +36,17 @@ export function localCredentials(home: string): Credentials {
   if (missing.length > 0)
     throw new Error(`${file} lacks ${missing.join(', ')}: add them, or delete it to get new ones`);
   return read as unknown as Credentials;
+}
+
+/** Those that the settings give. */
+export function configuredCredentials(config: Config): Partial<Credentials> {
+  const given = {
+    token: config.CARILLON_TOKEN,
+    adminToken: config.CARILLON_ADMIN_TOKEN,
+    currentSigningKey: config.CARILLON_CURRENT_SIGNING_KEY,
+    nextSigningKey: config.CARILLON_NEXT_SIGNING_KEY,
+  };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''));
 }
 
 /** 192 random bits; letters and digits only, so that a double click selects the whole of it. */

@@ -5,12 +5,15 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
 import { prettyFactory } from 'pino-pretty';
+import { shardRanges } from '../src/domain/shard-ranges.js';
 import { identify, type ProcessIdentity } from './processes.js';
 
 export interface NodeProcess {
   readonly identity: ProcessIdentity;
   /** How it ended, in words, once it has and its last log line was written. */
   readonly ended: Promise<string>;
+  /** What it said last before it gave up, if it did. */
+  lastWords(): string | undefined;
   /** Asks it to drain and go; kills it if it takes longer than `graceMs`, or when `hurry` settles. */
   stop(graceMs: number, hurry: Promise<void>): Promise<void>;
 }
@@ -19,19 +22,31 @@ const MAIN = fileURLToPath(new URL('../src/main.js', import.meta.url));
 const LOG_ROTATE_BYTES = 64 * 2 ** 20;
 const READY_POLL_MS = 50;
 
+const FATAL = 60;
+
+export interface NodeStart {
+  readonly environment: NodeJS.ProcessEnv;
+  /** File that its log is appended to. */
+  readonly log: string;
+  /** Stands before each of its lines on the screen. */
+  readonly prefix: string;
+}
+
 /** Starts the node in a session of its own, so that Ctrl-C in the terminal does not reach it before we say so. */
-export function startNode(environment: NodeJS.ProcessEnv, log: string): NodeProcess {
+export function startNode({ environment, log, prefix }: NodeStart): NodeProcess {
   rotate(log);
   const child = spawn(process.execPath, ['--enable-source-maps', MAIN], {
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: environment,
   });
-  const ended = follow(child, log);
+  let lastWords: string | undefined;
+  const ended = follow(child, log, prefix, (text) => (lastWords = text));
   const pid = child.pid ?? -1;
   return {
     identity: identify(pid) ?? { pid, startedAt: 'ended' },
     ended,
+    lastWords: () => lastWords,
     stop: async (graceMs, hurry) => {
       child.kill('SIGTERM');
       const late = new AbortController();
@@ -65,11 +80,13 @@ export async function untilReady(url: string, until: Promise<unknown>): Promise<
   return false;
 }
 
-function follow(child: ChildProcess, log: string): Promise<string> {
+function follow(child: ChildProcess, log: string, prefix: string, onFatal: (text: string) => void): Promise<string> {
   const file = createWriteStream(log, { flags: 'a', mode: 0o600 });
+  // A full disk must not end the cluster.
+  file.on('error', (error) => process.stdout.write(`${log} cannot be written: ${error.message}\n`));
   const pretty = prettyFactory({
     colorize: process.stdout.isTTY,
-    ignore: 'pid,hostname',
+    ignore: 'pid,hostname,node',
     translateTime: 'SYS:HH:MM:ss.l',
     singleLine: true,
   });
@@ -77,7 +94,10 @@ function follow(child: ChildProcess, log: string): Promise<string> {
     if (stream === null) continue;
     createInterface({ input: stream, crlfDelay: Infinity }).on('line', (line) => {
       file.write(`${line}\n`);
-      process.stdout.write(readable(pretty, line));
+      const entry = logEntry(line);
+      process.stdout.write(prefix + (entry === undefined ? `${line}\n` : pretty(readable(entry))));
+      const fatal = entry === undefined ? undefined : fatalText(entry);
+      if (fatal !== undefined) onFatal(fatal);
     });
   }
   return new Promise((resolve) => {
@@ -88,8 +108,32 @@ function follow(child: ChildProcess, log: string): Promise<string> {
   });
 }
 
-function readable(pretty: (line: string) => string, line: string): string {
-  return line.startsWith('{') ? pretty(line) : `${line}\n`;
+interface LogEntry {
+  readonly level?: unknown;
+  readonly msg?: unknown;
+  readonly shards?: unknown;
+  readonly err?: { readonly message?: unknown };
+}
+
+/** What a line of a node's log says; undefined if it is something else, such as a crash. */
+function logEntry(line: string): LogEntry | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    return JSON.parse(line) as LogEntry;
+  } catch {
+    return undefined;
+  }
+}
+
+/** For the screen: a hundred shards are a few runs. */
+function readable(entry: LogEntry): LogEntry {
+  return Array.isArray(entry.shards) ? { ...entry, shards: shardRanges(entry.shards as number[]) } : entry;
+}
+
+/** Why the node gives up, where this is what it says. */
+function fatalText({ level, msg, err }: LogEntry): string | undefined {
+  if (level !== FATAL || typeof msg !== 'string') return undefined;
+  return typeof err?.message === 'string' ? `${msg}: ${err.message}` : msg;
 }
 
 function rotate(log: string): void {

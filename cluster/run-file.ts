@@ -5,14 +5,17 @@ import { identify, isRunning, type ProcessIdentity } from './processes.js';
 
 interface RunRecord {
   readonly launcher: ProcessIdentity;
-  /** The node, when one was started: it may outlive a launcher that was killed. */
+  /** The nodes that were started: they may outlive a launcher that was killed. */
+  readonly nodes?: readonly ProcessIdentity[];
+  /** What an older launcher wrote, which had one. */
   readonly node?: ProcessIdentity;
 }
 
 export interface RunClaim {
-  /** A node that an earlier, killed launcher left running. */
-  readonly leftNode: ProcessIdentity | undefined;
-  setNode(node: ProcessIdentity): void;
+  /** Nodes that an earlier, killed launcher left running. */
+  readonly leftNodes: readonly ProcessIdentity[];
+  /** Notes the nodes that run now. */
+  setNodes(nodes: readonly ProcessIdentity[]): void;
   release(): void;
 }
 
@@ -27,17 +30,17 @@ export class AlreadyRunning extends Error {
 export function claimRun(file: string): RunClaim {
   const launcher = identify(process.pid);
   if (launcher === undefined) throw new Error('cannot read when this process started');
-  let leftNode: ProcessIdentity | undefined;
+  let leftNodes: readonly ProcessIdentity[] = [];
   for (;;) {
-    if (publish(file, { launcher, ...(leftNode === undefined ? {} : { node: leftNode }) })) break;
+    if (publish(file, { launcher, nodes: leftNodes })) break;
     const found = read(file);
     if (found === undefined) continue;
     if (isRunning(found.launcher)) throw new AlreadyRunning(found.launcher.pid);
-    if (removeStale(file, found)) leftNode = found.node;
+    if (removeStale(file, found)) leftNodes = found.nodes ?? (found.node === undefined ? [] : [found.node]);
   }
   return {
-    leftNode: leftNode !== undefined && isRunning(leftNode) ? leftNode : undefined,
-    setNode: (node) => writePrivate(file, JSON.stringify({ launcher, node })),
+    leftNodes: leftNodes.filter(isRunning),
+    setNodes: (nodes) => writePrivate(file, JSON.stringify({ launcher, nodes })),
     release: () => rmSync(file, { force: true }),
   };
 }

@@ -1,47 +1,44 @@
-/** What `npm start` runs: the stores that are not configured, one node, and an orderly end to all of them. */
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
+/** What `npm start` runs: the stores that are not configured, the nodes, a load balancer before them, and an orderly end to all. */
+import { rmSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { readConfig, type Config } from '../src/config.js';
 import { announce } from './announcement.js';
-import { localCredentials, type Credentials } from './credentials.js';
-import { startPostgres, startRedis, type LocalStore } from './local-stores.js';
-import { startNode, untilReady, type NodeProcess } from './node-process.js';
+import { removeClusterFile, writeClusterFile } from './cluster-file.js';
+import { serveControl, type Control } from './control.js';
+import { configuredCredentials, localCredentials, type Credentials } from './credentials.js';
+import { stopLeftHaproxy } from './haproxy.js';
+import { LocalNodes } from './local-nodes.js';
+import { untilReady } from './node-process.js';
+import { nodeEnvironment, placeNodes } from './node-settings.js';
+import { claimHome, readPlace, requireFreeAddress, type Place } from './place.js';
 import { freePort, isFree } from './ports.js';
 import { writePrivate } from './private-file.js';
-import { AlreadyRunning, claimRun, type RunClaim } from './run-file.js';
+import type { RunClaim } from './run-file.js';
 import { endProcess } from './server-process.js';
+import { readArguments } from './start-arguments.js';
+import { StartFault } from './start-fault.js';
 import { listenForStop, type StopSignals } from './stop-signals.js';
-import { keepRunning } from './supervision.js';
+import { startSurroundings } from './surroundings.js';
 
 /** Time a stopping node gets beyond its drain limit. */
 const NODE_STOP_MARGIN_MS = 10_000;
 
-/** Raised for what the user can put right: only its text is shown. */
-class StartFault extends Error {}
-
-interface Place {
-  readonly config: Config;
-  readonly home: string;
-  readonly host: string;
-  readonly port: number;
-  readonly url: string;
-}
-
-/** What is running and must be stopped, in the order in which it was started. */
+/** What is running and must be stopped. */
 interface Running {
   readonly stores: { stop(): Promise<void> }[];
-  node?: NodeProcess;
+  balancer?: { stop(): Promise<void> };
+  nodes?: LocalNodes;
+  control?: Control;
 }
 
 /** Runs until it is told to stop. Returns the exit code: 0 after an orderly stop, 1 if something failed. */
-export async function start(): Promise<number> {
+export async function start(argv: readonly string[]): Promise<number> {
   const signals = listenForStop();
   const running: Running = { stores: [] };
+  let place: Place | undefined;
   let claim: RunClaim | undefined;
   let code = 0;
   try {
-    const place = readPlace();
+    place = readPlace(readArguments(argv));
     claim = claimHome(place);
     await run(place, claim, running, signals);
   } catch (error) {
@@ -49,7 +46,7 @@ export async function start(): Promise<number> {
     if (!signals.stopping()) console.error(error instanceof StartFault ? `\n${error.message}\n` : error);
   }
   try {
-    await stopAll(running, signals);
+    if (place !== undefined && claim !== undefined) await stopAll(place, running, signals);
   } catch (error) {
     code = 1;
     console.error(error);
@@ -60,151 +57,104 @@ export async function start(): Promise<number> {
 }
 
 async function run(place: Place, claim: RunClaim, running: Running, signals: StopSignals): Promise<void> {
-  const { home, config } = place;
-  const connectionFile = path.join(home, 'connection.json');
-  rmSync(connectionFile, { force: true });
-  if (claim.leftNode !== undefined) await stopLeftNode(place, claim);
-  if (!(await isFree(place.port, place.host))) {
-    throw new StartFault(
-      `Port ${place.port} of ${place.host} is taken by another program. Set CARILLON_PORT to use a different one, ` +
-        `for example: CARILLON_PORT=${place.port + 1} npm start`,
-    );
-  }
-  const credentials = { ...localCredentials(home), ...configuredCredentials(config) };
-  const urls = await startStores(place, running, signals);
-  if (signals.stopping()) return;
-  const node = startNode(nodeEnvironment(place, credentials, urls), path.join(home, 'logs', 'node-1.log'));
-  running.node = node;
-  claim.setNode(node.identity);
-  const over = Promise.race([signals.requested, node.ended]);
-  const ready = await untilReady(place.url, over);
-  if (ready) {
-    await tellWhere(place, credentials, connectionFile);
-    await over;
-    rmSync(connectionFile, { force: true });
-  }
-  if (!signals.stopping()) {
-    throw new StartFault(
-      `The node ended by itself (${await node.ended}); its log is ${path.join(home, 'logs', 'node-1.log')}`,
-    );
-  }
-}
-
-function readPlace(): Place {
-  let config: Config;
-  try {
-    config = readConfig(process.env);
-  } catch (error) {
-    throw new StartFault((error as Error).message);
-  }
-  const home = path.resolve(repositoryRoot(), config.CARILLON_HOME);
-  const host = config.CARILLON_HOST;
-  const port = config.CARILLON_PORT;
-  if (port === 0) throw new StartFault('CARILLON_PORT is 0, expected a port from 1 to 65535');
-  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
-  return { config, home, host, port, url: `http://${reachable}:${port}` };
-}
-
-function repositoryRoot(): string {
-  let folder = path.dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(path.join(folder, 'package.json'))) folder = path.dirname(folder);
-  return folder;
-}
-
-function claimHome({ home, url }: Place): RunClaim {
-  mkdirSync(path.join(home, 'logs'), { recursive: true });
-  try {
-    return claimRun(path.join(home, 'run.json'));
-  } catch (error) {
-    if (!(error instanceof AlreadyRunning)) throw error;
-    throw new StartFault(
-      `${error.message} (${home}), with its API at ${url} unless configured otherwise. Stop that one with Ctrl-C, ` +
-        'or set CARILLON_HOME and CARILLON_PORT to run a second one.',
-    );
-  }
-}
-
-async function stopLeftNode({ config }: Place, claim: RunClaim): Promise<void> {
-  if (claim.leftNode === undefined) return;
-  console.log('Stopping the node that an interrupted run left behind');
-  await endProcess('The node of an earlier run', claim.leftNode, [
-    { signal: 'SIGTERM', waitMs: config.CARILLON_DRAIN_MS + NODE_STOP_MARGIN_MS },
-    { signal: 'SIGKILL', waitMs: 5_000 },
-  ]);
-}
-
-/** Starts what no URL is configured for, both at once, and keeps it running. */
-async function startStores(
-  { config, home }: Place,
-  running: Running,
-  signals: StopSignals,
-): Promise<{ database: string; redis: string }> {
-  const logs = path.join(home, 'logs');
-  const say = (line: string): void => console.log(line);
-  const supervised = async (name: string, startStore: (port?: number) => Promise<LocalStore>): Promise<string> => {
-    say(`Starting ${name}`);
-    const store = await keepRunning(name, startStore, () => signals.stopping(), say);
-    running.stores.push(store);
-    return store.url;
-  };
-  const settled = await Promise.allSettled([
-    config.CARILLON_DATABASE_URL ||
-      supervised('PostgreSQL', (port) =>
-        startPostgres({ port, dataDir: path.join(home, 'postgres'), log: path.join(logs, 'postgres.log') }),
-      ),
-    config.CARILLON_REDIS_URL ||
-      supervised('Redis', (port) =>
-        startRedis({ port, dataDir: path.join(home, 'redis'), log: path.join(logs, 'redis.log'), say }),
-      ),
-  ]);
-  const [database, redis] = settled.map((result) => {
-    // A store that cannot start says why and where its log is; the stack would only hide that.
-    if (result.status === 'rejected') throw new StartFault((result.reason as Error).message);
-    return result.value;
+  const files = filesOf(place);
+  files.remove();
+  await stopWhatIsLeft(place, claim);
+  await requireFreeAddress(place);
+  const places = await placeNodes(place);
+  const credentials = { ...localCredentials(place.home), ...configuredCredentials(place.config) };
+  // What runs is known whole only after its start, and told again whenever a part of it changes.
+  let tell = (): void => undefined;
+  const surroundings = await startSurroundings({
+    place,
+    nodes: places,
+    say,
+    stopping: () => signals.stopping(),
+    onChange: () => tell(),
+    onStarted: (what, started) => {
+      if (what === 'balancer') running.balancer = started;
+      else running.stores.push(started);
+    },
   });
-  return { database: database ?? '', redis: redis ?? '' };
-}
-
-function configuredCredentials(config: Config): Partial<Credentials> {
-  const given = {
-    token: config.CARILLON_TOKEN,
-    adminToken: config.CARILLON_ADMIN_TOKEN,
-    currentSigningKey: config.CARILLON_CURRENT_SIGNING_KEY,
-    nextSigningKey: config.CARILLON_NEXT_SIGNING_KEY,
+  if (signals.stopping()) return;
+  const shared = { place, credentials, databaseUrl: surroundings.postgres.url, redisUrl: surroundings.redis.url };
+  const nodes = new LocalNodes({
+    places,
+    environmentOf: (node) => nodeEnvironment(shared, node),
+    say,
+    onChange: () => tell(),
+  });
+  const control = await serveControl((name) => nodes.startOne(name));
+  running.nodes = nodes;
+  running.control = control;
+  tell = () => {
+    if (signals.stopping()) return;
+    claim.setNodes(nodes.identities());
+    writeClusterFile(files.cluster, {
+      nodes: nodes.records(),
+      ...surroundings,
+      launcher: { pid: process.pid, url: control.url, token: control.token },
+    });
   };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''));
+  const areReady = (await nodes.start(signals.requested)) && (await untilReady(place.url, signals.requested));
+  if (areReady) await tellWhere(place, credentials, files.connection);
+  if (!place.single) {
+    await signals.requested;
+    return;
+  }
+  const ended = nodes.untilFirstEnded();
+  await Promise.race([signals.requested, ended]);
+  if (!signals.stopping())
+    throw new StartFault(`The node ended by itself (${await ended}); its log is ${places[0]?.log}`);
 }
 
-function nodeEnvironment(
-  { home, host, port }: Place,
-  credentials: Credentials,
-  urls: { database: string; redis: string },
-): NodeJS.ProcessEnv {
+function say(line: string): void {
+  console.log(line);
+}
+
+/** The files that tell others what runs and where; they are there only while it does. */
+function filesOf({ home }: Place): { readonly cluster: string; readonly connection: string; remove(): void } {
+  const cluster = path.join(home, 'cluster.json');
+  const connection = path.join(home, 'connection.json');
   return {
-    CARILLON_ALLOW_PRIVATE_DESTINATIONS: 'true',
-    ...process.env,
-    CARILLON_HOME: home,
-    CARILLON_HOST: host,
-    CARILLON_PORT: String(port),
-    CARILLON_DATABASE_URL: urls.database,
-    CARILLON_REDIS_URL: urls.redis,
-    CARILLON_TOKEN: credentials.token,
-    CARILLON_ADMIN_TOKEN: credentials.adminToken,
-    CARILLON_CURRENT_SIGNING_KEY: credentials.currentSigningKey,
-    CARILLON_NEXT_SIGNING_KEY: credentials.nextSigningKey,
+    cluster,
+    connection,
+    remove: () => {
+      rmSync(connection, { force: true });
+      removeClusterFile(cluster);
+    },
   };
+}
+
+/** What an interrupted run left behind: the load balancer first, then the nodes, which then have nobody to answer. */
+async function stopWhatIsLeft({ config, home }: Place, { leftNodes }: RunClaim): Promise<void> {
+  await stopLeftHaproxy(path.join(home, 'haproxy'));
+  if (leftNodes.length === 0) return;
+  say(
+    leftNodes.length === 1
+      ? 'Stopping the node that an interrupted run left behind'
+      : `Stopping ${leftNodes.length} nodes that an interrupted run left behind`,
+  );
+  await Promise.all(
+    leftNodes.map((node) =>
+      endProcess('A node of an earlier run', node, [
+        { signal: 'SIGTERM', waitMs: config.CARILLON_DRAIN_MS + NODE_STOP_MARGIN_MS },
+        { signal: 'SIGKILL', waitMs: 5_000 },
+      ]),
+    ),
+  );
 }
 
 async function tellWhere(place: Place, credentials: Credentials, connectionFile: string): Promise<void> {
-  const consoleUrl = `${place.url}/admin`;
   const keys = await signingKeysInUse(place.url, credentials);
-  const connection = { url: place.url, ...credentials, ...keys, consoleUrl };
+  const connection = { url: place.url, ...credentials, ...keys };
   writePrivate(connectionFile, `${JSON.stringify(connection, null, 2)}\n`);
   const allowed = process.env.CARILLON_ALLOW_PRIVATE_DESTINATIONS;
   console.log(
     announce({
       ...connection,
       home: place.home,
+      nodes: place.single ? null : place.nodes,
       privateDestinationsAllowed: allowed === undefined || place.config.CARILLON_ALLOW_PRIVATE_DESTINATIONS,
       receiverPort: await exampleReceiverPort(place.port),
     }),
@@ -236,13 +186,18 @@ async function exampleReceiverPort(apiPort: number): Promise<number> {
   return await freePort();
 }
 
-/** The node first, so that it can still record what it has under way; then the stores, at once. */
-async function stopAll(running: Running, signals: StopSignals): Promise<void> {
-  if (running.node === undefined && running.stores.length === 0) return;
-  if (signals.stopping()) console.log('\nStopping (Ctrl-C once more ends the node at once)');
-  const graceMs = readConfig(process.env).CARILLON_DRAIN_MS + NODE_STOP_MARGIN_MS;
-  await running.node?.stop(graceMs, signals.hurry);
-  const results = await Promise.allSettled(running.stores.map((store) => store.stop()));
+/**
+ * The load balancer and the nodes first, so that what they have under way is answered and recorded; then the stores, at once.
+ */
+async function stopAll(place: Place, running: Running, signals: StopSignals): Promise<void> {
+  const { nodes, balancer, control, stores } = running;
+  filesOf(place).remove();
+  control?.close();
+  if (nodes === undefined && balancer === undefined && stores.length === 0) return;
+  if (signals.stopping()) say('\nStopping (Ctrl-C once more ends the nodes at once)');
+  const graceMs = place.config.CARILLON_DRAIN_MS + NODE_STOP_MARGIN_MS;
+  const results = await Promise.allSettled([balancer?.stop(), nodes?.stop(graceMs, signals.hurry)]);
+  results.push(...(await Promise.allSettled(stores.map((store) => store.stop()))));
   for (const result of results) if (result.status === 'rejected') throw result.reason as Error;
-  if (signals.stopping()) console.log('Stopped');
+  if (signals.stopping()) say('Stopped');
 }

@@ -5,6 +5,9 @@ import type { LocalStore } from './server-process.js';
 /** A store that is started again when it ends. */
 export interface KeptStore {
   readonly url: string;
+  readonly port: number;
+  /** Of the process that serves it now. */
+  readonly pid: number;
   stop(): Promise<void>;
 }
 
@@ -15,13 +18,14 @@ const WELL_AFTER_MS = 60_000;
 
 /**
  * Starts the store and keeps it running until `stop`. Fails only if the first start does; later ones are tried again, with
- * growing pauses, because the node waits for its stores and loses nothing meanwhile.
+ * growing pauses, because the nodes wait for their stores and lose nothing meanwhile.
  */
 export async function keepRunning(
   name: string,
   startStore: (port?: number) => Promise<LocalStore>,
   stopping: () => boolean,
   say: (line: string) => void,
+  onRestart: () => void = () => undefined,
 ): Promise<KeptStore> {
   let store = await startStore();
   let stopped = false;
@@ -47,9 +51,10 @@ export async function keepRunning(
       await delay(pauseMs);
       if (over()) return;
       try {
-        // The node knows its store by this port and no other.
+        // The nodes know their store by this port and no other.
         store = await startStore(store.port);
         say(`${name} runs again`);
+        onRestart();
         return;
       } catch (error) {
         say((error as Error).message);
@@ -60,6 +65,10 @@ export async function keepRunning(
 
   return {
     url: store.url,
+    port: store.port,
+    get pid() {
+      return store.pid;
+    },
     stop: async () => {
       stopped = true;
       await restarting;

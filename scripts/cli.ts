@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { Command, CommanderError } from 'commander';
 import { addAccess } from './cli/access.js';
 import { addCron } from './cli/calendar.js';
+import { addCluster } from './cli/cluster.js';
 import { repositoryRoot } from './cli/connection.js';
 import { addDlq } from './cli/dlq.js';
 import { CliFault, processIo, type Io } from './cli/io.js';
@@ -23,6 +24,7 @@ Examples:
   carillon cron '30 2 * * *' --time-zone America/New_York --from 2026-03-07T00:00:00Z --count 3
   carillon runs --schedule report --from 2026-03-01 --state failed
   carillon dlq retry --all
+  carillon nodes
 
 The address and the tokens come from connection.json, which \`npm start\` writes into CARILLON_HOME while it runs.
 Exit codes: 0 done, 1 the API refused or cannot be reached, 2 the command line makes no sense.`;
@@ -69,6 +71,7 @@ function programFor(io: Io): Command {
   addRuns(program, run);
   addDlq(program, run);
   addAccess(program, run);
+  addCluster(program, run);
   return program;
 }
 

@@ -5,7 +5,7 @@ let code = 1;
 try {
   await prepare((line) => console.log(line));
   const { start } = await import('../dist/cluster/start.js');
-  code = await start();
+  code = await start(process.argv.slice(2));
 } catch (error) {
   console.error(error instanceof PrepareFault ? error.message : error);
 }

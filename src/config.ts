@@ -1,5 +1,6 @@
 // Every setting of a node: its environment variable, default, bounds and a sentence; read once, judged whole, frozen.
 
+import { isIP } from 'node:net';
 import { CarillonError, invariant } from './domain/errors.js';
 import { nearestName } from './domain/nearest-name.js';
 
@@ -57,6 +58,10 @@ export const SETTINGS = {
   CARILLON_HOME: text('.carillon', 'Folder of the local stores, credentials, logs and connection.json.'),
   CARILLON_HOST: text('127.0.0.1', 'Address the API listens on.'),
   CARILLON_PORT: integer(7117, 0, 65_535, 'Port the API listens on; 0 takes a free one.'),
+  CARILLON_TRUSTED_PROXIES: text(
+    '',
+    'Load balancers whose X-Forwarded-For names the caller: addresses or networks (10.0.0.0/8), comma-separated.',
+  ),
   CARILLON_NODE_NAME: text(
     'node-1',
     'Label of this node in logs and records; its identity is random for each process.',
@@ -302,16 +307,39 @@ function relationFaults(config: Config): string[] {
   for (const name of ['CARILLON_TOKEN', 'CARILLON_ADMIN_TOKEN'] as const) {
     require(config[name] === '' || config[name].length >= 16, `${name} must have at least 16 characters`);
   }
+  for (const proxy of trustedProxies(config)) {
+    require(isAddressOrNetwork(proxy), `CARILLON_TRUSTED_PROXIES has "${proxy}", expected addresses or networks`);
+  }
+  require(/^(?:$|postgres(?:ql)?:\/\/.)/i.test(
+    config.CARILLON_DATABASE_URL,
+  ), 'CARILLON_DATABASE_URL cannot be read, expected postgres://user:password@host:port/database');
   const locks = lockServerUrls(config).length;
   require(locks === 0 || locks >= 3, `CARILLON_LOCK_REDIS_URLS has ${locks} servers, expected none or at least three`);
   return faults;
 }
 
+/** The addresses and networks of load balancers whose word about the caller is taken. */
+export function trustedProxies(config: Config): string[] {
+  return listed(config.CARILLON_TRUSTED_PROXIES);
+}
+
+function isAddressOrNetwork(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/');
+  const family = isIP(address);
+  if (family === 0 || rest.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
+}
+
+function listed(text: string): string[] {
+  return text
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '');
+}
+
 /** The lock servers' URLs; empty when the data Redis serves as the one lock server. */
 export function lockServerUrls(config: Config): string[] {
-  return config.CARILLON_LOCK_REDIS_URLS.split(',')
-    .map((url) => url.trim())
-    .filter((url) => url !== '');
+  return listed(config.CARILLON_LOCK_REDIS_URLS);
 }
 
 /** Names that belong to the surroundings (tests, launcher), not to a node. */

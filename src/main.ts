@@ -3,6 +3,7 @@
 import { startNode, type Node } from './compose.js';
 import { type Config, readConfig } from './config.js';
 import { CarillonError } from './domain/errors.js';
+import { startFault } from './compose/start-fault.js';
 import { createLogger } from './telemetry/logger.js';
 
 // Name look-ups block a thread of libuv's pool each: with the default of four, a few dead domains would hold up the others.
@@ -14,7 +15,7 @@ function configOrExit(): Config {
   } catch (error) {
     if (!(error instanceof CarillonError)) throw error;
     createLogger('-', 'info').fatal(error.message);
-    process.exit(2);
+    process.exit(1);
   }
 }
 
@@ -50,6 +51,8 @@ const node = startNode(config, log);
 stopOn('SIGTERM', node);
 stopOn('SIGINT', node);
 node.catch((error: unknown) => {
-  log.fatal({ err: error }, 'the node could not start');
+  const fault = startFault(error, config);
+  if (fault === null) log.fatal({ err: error }, 'the node could not start');
+  else log.fatal(fault);
   process.exit(1);
 });

@@ -37,7 +37,7 @@ export function connectionOf(options: ConnectionOptions, io: Io): Connection {
 }
 
 /** As `npm start` reads it: CARILLON_HOME, relative to the repository, wherever the client is called. */
-function homeOf(options: ConnectionOptions, io: Io): string {
+export function homeOf(options: ConnectionOptions, io: Io): string {
   if (options.home !== undefined) return path.resolve(options.home);
   const configured = io.environment.CARILLON_HOME ?? '';
   return path.resolve(repositoryRoot(), configured === '' ? '.carillon' : configured);

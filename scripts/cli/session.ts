@@ -1,7 +1,7 @@
 /** What a command works with: the API, how times and tables are to look, and where the answer goes. */
 import type { Command } from 'commander';
 import { Api } from './api.js';
-import { connectionOf, type ConnectionOptions } from './connection.js';
+import { connectionOf, homeOf, type ConnectionOptions } from './connection.js';
 import type { Io } from './io.js';
 import { table, type Column } from './table.js';
 import type { Zone } from './times.js';
@@ -14,17 +14,26 @@ export interface CommonOptions extends ConnectionOptions {
 }
 
 export class Session {
-  readonly api: Api;
   readonly zone: Zone;
+  /** Folder of the local Carillon, whether it runs or not. */
+  readonly home: string;
   readonly #isJson: boolean;
+  readonly #options: CommonOptions;
+  #api: Api | undefined;
 
   constructor(
     readonly io: Io,
     options: CommonOptions,
   ) {
-    this.api = new Api(connectionOf(options, io));
+    this.#options = options;
+    this.home = homeOf(options, io);
     this.zone = options.local === true && options.utc !== true ? 'local' : 'utc';
     this.#isJson = options.json === true;
+  }
+
+  /** The API; throws a CliFault when nothing says where it is. */
+  get api(): Api {
+    return (this.#api ??= new Api(connectionOf(this.#options, this.io)));
   }
 
   /** With --json the API's answer as it is, otherwise `text` of it. */
@@ -62,6 +71,8 @@ export class Session {
 const COLOURS: Readonly<Record<string, number>> = {
   delivered: 32,
   active: 32,
+  draining: 33,
+  starting: 33,
   failed: 31,
   pending: 33,
   paused: 33,

@@ -15,6 +15,17 @@ export function exactTime(at: string | number | undefined, zone: Zone): string |
   return at === undefined ? undefined : written(new Date(at), zone, true);
 }
 
+/** How long something took, in its two largest units. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  const seconds = Math.floor(ms / 1_000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
 /**
  * A time on the command line, in epoch milliseconds. Its offset must be given, since nobody could tell whose wall clock is
  * meant. Throws a usage fault.

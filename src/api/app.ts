@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import swagger from '@fastify/swagger';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
+import { trustedProxies } from '../config.js';
 import { CarillonError } from '../domain/errors.js';
 import { admit, Authenticator, bearerToken, isConfiguredAdminToken } from './auth.js';
 import { answerFault, answerUnreadable } from './faults.js';
@@ -49,7 +50,9 @@ const PARAM_MAX_LENGTH = 1_024;
 export function buildApp(services: ApiServices): FastifyInstance {
   const { config } = services;
   const targets = new WeakMap<IncomingMessage, RawTarget>();
+  const proxies = trustedProxies(config);
   const app = fastify({
+    trustProxy: proxies.length > 0 ? proxies : false,
     logger: false,
     bodyLimit: config.CARILLON_BODY_MAX_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,

@@ -1,5 +1,6 @@
 // What a publish or schedule request consists of, taken from Fastify's request.
 
+import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import type { Config } from '../config.js';
 import { checkDestination } from './destination.js';
@@ -35,8 +36,10 @@ export function requestSource(request: FastifyRequest, config: Config): RequestS
   };
 }
 
-/** The address at the other end of the socket; an IPv4 address in its own form. Headers are not trusted. */
+/**
+ * The address at the other end of the socket; behind a trusted load balancer, the one that it names. An IPv4 address in its own form.
+ */
 export function callerIp(request: FastifyRequest): string | null {
-  const address = request.raw.socket.remoteAddress;
+  const address = isIP(request.ip) === 0 ? request.raw.socket.remoteAddress : request.ip;
   return address === undefined ? null : address.replace(/^::ffff:(?=\d+\.)/i, '');
 }

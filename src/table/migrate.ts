@@ -1,7 +1,7 @@
 // Brings the schema up to date. Any number of nodes may do it at once; a schema newer than this code is refused.
 
 import { readdirSync, readFileSync } from 'node:fs';
-import { invariant } from '../domain/errors.js';
+import { CarillonError, invariant } from '../domain/errors.js';
 import type { Database, Queryable } from './database.js';
 import { ensurePartitions, type PartitionBounds } from './partitions.js';
 
@@ -16,6 +16,8 @@ const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 
 /** A number of our own, so that nobody else's advisory lock is in the way. It is held for one transaction only. */
 const MIGRATION_LOCK = 7_117_001;
+const LOCK_PAUSE_MS = 50;
+const MAX_LOCK_TRIES = 2_400;
 
 export interface MigrateSettings extends PartitionBounds {
   readonly shards: number;
@@ -67,8 +69,16 @@ function readMigrations(): Migration[] {
   return migrations;
 }
 
+/** Waits in short statements: a node that migrates for longer than one statement may take must not keep the others from starting. */
 async function lockMigrations(connection: Queryable): Promise<void> {
-  await connection.text('select pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+  for (let tries = 0; tries < MAX_LOCK_TRIES; tries++) {
+    const [row] = await connection.text<{ locked: boolean }>('select pg_try_advisory_xact_lock($1) as locked', [
+      MIGRATION_LOCK,
+    ]);
+    if (row?.locked === true) return;
+    await new Promise((resolve) => setTimeout(resolve, LOCK_PAUSE_MS));
+  }
+  throw new CarillonError('TABLE_UNAVAILABLE', 'another node has been migrating for minutes');
 }
 
 async function appliedVersion(connection: Queryable): Promise<number> {
@@ -80,8 +90,9 @@ async function appliedVersion(connection: Queryable): Promise<number> {
 
 function refuseNewerSchema(applied: number, known: number): void {
   if (applied <= known) return;
-  throw new Error(
-    `the schema is at version ${applied}, this Carillon knows up to ${known}: run a newer Carillon, or use another database`,
+  throw new CarillonError(
+    'CONFLICT',
+    `CARILLON_DATABASE_URL: the schema is at version ${applied}, this Carillon knows up to ${known}: run a newer Carillon, or use another database`,
   );
 }
 
@@ -95,7 +106,8 @@ async function fixShards(database: Database, shards: number): Promise<void> {
   const rows = await database.text<{ shards: number }>('select shards from cluster');
   const fixed = rows[0]?.shards;
   if (fixed !== shards) {
-    throw new Error(
+    throw new CarillonError(
+      'CONFLICT',
       `CARILLON_SHARDS is ${shards}, but this cluster was created with ${fixed ?? 'no'} shards and their number cannot change`,
     );
   }

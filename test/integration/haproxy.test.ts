@@ -133,11 +133,11 @@ describe('a request', () => {
     ]);
   });
 
-  it('brings the address of its caller last in X-Forwarded-For, whatever the caller claims', async () => {
+  it('brings the address of its caller in X-Forwarded-For, whatever the caller claims', async () => {
     await ask('/x', { headers: { 'X-Forwarded-For': '10.9.8.7' } });
     const { rawHeaders } = all()[0]!;
     const values = rawHeaders.filter((_, at) => at % 2 === 1 && /^x-forwarded-for$/i.test(rawHeaders[at - 1]!));
-    expect(values.at(-1)).toBe('127.0.0.1');
+    expect(values).toEqual(['127.0.0.1']);
   });
 
   it('may have 60 KiB of headers, a thousand of them, and 32 MiB of body', async () => {

@@ -1,7 +1,15 @@
 // The settings of a node: read once, judged whole, frozen, with a text for each fault.
 
 import { describe, expect, it } from 'vitest';
-import { type Config, configWith, lockServerUrls, readConfig, SETTINGS, type SettingName } from '../../src/config.js';
+import {
+  type Config,
+  configWith,
+  lockServerUrls,
+  trustedProxies,
+  readConfig,
+  SETTINGS,
+  type SettingName,
+} from '../../src/config.js';
 
 function faultsOf(environment: Record<string, string>): string {
   try {
@@ -123,6 +131,18 @@ describe('faults', () => {
     expect(faultsOf({ CARILLON_ADMIN_TOKEN: 'short' })).toContain('CARILLON_ADMIN_TOKEN');
     expect(faultsOf({ CARILLON_REDIS_PREFIX: 'a b' })).toContain('CARILLON_REDIS_PREFIX');
     expect(faultsOf({ CARILLON_LOCK_REDIS_URLS: 'redis://a, redis://b' })).toContain('has 2 servers');
+  });
+
+  it('of load balancers name the one that is no address and no network', () => {
+    expect(faultsOf({ CARILLON_TRUSTED_PROXIES: '10.0.0.0/8, balancer' })).toContain('"balancer", expected addresses');
+    expect(faultsOf({ CARILLON_TRUSTED_PROXIES: '10.0.0.0/33' })).toContain('"10.0.0.0/33"');
+    expect(trustedProxies(configWith({ CARILLON_TRUSTED_PROXIES: '127.0.0.1, fd00::/8' }))).toHaveLength(2);
+  });
+
+  it('of the database name its form', () => {
+    expect(faultsOf({ CARILLON_DATABASE_URL: 'mysql://u:secret@h/x' })).toMatch(
+      /CARILLON_DATABASE_URL .*expected postgres:/,
+    );
   });
 
   it('never show a secret', () => {
