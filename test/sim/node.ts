@@ -72,14 +72,13 @@ export interface NodeWatch {
   onTrouble(node: SimulatedNode, text: string): void;
 }
 
+type LocksOfMembership = Pick<ShardLocks, 'held' | 'acquire' | 'extend' | 'release' | 'troubleMs' | 'probe'>;
+
 export interface Spoil {
   readonly redis?: (redis: RedisServer) => void;
   readonly parts?: (parts: ActorParts) => ActorParts;
   readonly authority?: (authority: EpochAuthority, redis: RedisServer, process: Process) => EpochAuthority;
-  readonly locks?: (
-    locks: ShardLocks,
-    holder: ShardHolder,
-  ) => Pick<ShardLocks, 'held' | 'acquire' | 'extend' | 'release'>;
+  readonly locks?: (locks: ShardLocks, holder: ShardHolder) => LocksOfMembership;
   readonly roster?: (roster: Roster) => Pick<Roster, 'beat' | 'own' | 'disown' | 'leave'>;
   readonly reconnect?: 'unnoticed';
 }
