@@ -62,7 +62,7 @@ export async function startCluster(options: ClusterOptions): Promise<ChaosCluste
       nodes.push(new ChaosNode({ ...place, environment, logs, onSpawn }));
     }
     stops.push(() => Promise.all(nodes.map((node) => node.kill9())));
-    say(`Starting ${options.nodes} nodes behind HAProxy`);
+    say(`Starting ${options.nodes === 1 ? 'one node' : `${options.nodes} nodes`} behind HAProxy`);
     const balancer = running(
       await startHaproxy({
         dir: path.join(folder, 'haproxy'),

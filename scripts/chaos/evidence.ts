@@ -194,6 +194,8 @@ export interface Claim {
 
 export interface Evidence {
   readonly startedAtMs: number;
+  /** When the cluster was whole for the first time: lag before that says nothing. */
+  readonly wholeAtMs: number;
   readonly endedAtMs: number;
   readonly shards: number;
   readonly leaseMs: number;

@@ -38,7 +38,7 @@ export function reportText(verdict: Verdict, requests: RequestCounts, options: C
   );
   return [
     '',
-    `Carillon under chaos: ${options.nodes} nodes, ${options.minutes} minutes, seed ${options.seed}`,
+    `Carillon under chaos: ${options.nodes === 1 ? 'one node' : `${options.nodes} nodes`}, ${options.minutes} minutes, seed ${options.seed}`,
     '',
     ...rows.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`),
     '',

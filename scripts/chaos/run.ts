@@ -86,6 +86,7 @@ class Run {
   readonly #monitor: ClaimsMonitor;
   readonly #sampler: Sampler;
   readonly #startedAtMs = Date.now();
+  #wholeAtMs = Infinity;
   #phase = 'warming up';
   /** True while something is broken or recovering. */
   #disturbed = true;
@@ -144,7 +145,7 @@ class Run {
     this.#say('load begins');
     this.#messages.start(faultsUntilMs);
     await this.#schedules.start();
-    await this.#recover('the start');
+    this.#wholeAtMs = (await this.#recover('the start')) ?? Date.now();
     await this.#breakThings(faultsUntilMs);
     return await this.#windDown();
   }
@@ -207,6 +208,7 @@ class Run {
     const events = readLogs(lives, grants);
     return {
       startedAtMs: this.#startedAtMs,
+      wholeAtMs: this.#wholeAtMs,
       endedAtMs,
       shards: this.#options.shards,
       leaseMs: this.#options.leaseMs,

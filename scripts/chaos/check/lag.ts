@@ -17,6 +17,7 @@ export function measureLag(evidence: Evidence): LagVerdict {
   const inFault: number[] = [];
   const perFault = new Map<FaultNote, number[]>(evidence.faults.map((fault) => [fault, []]));
   for (const { dueAtMs, lagMs } of lagsOf(evidence)) {
+    if (dueAtMs < evidence.wholeAtMs) continue;
     const fault = evidence.faults.find(
       ({ startedAtMs, recoveredAtMs }) =>
         dueAtMs >= startedAtMs - BEFORE_FAULT_MS && dueAtMs <= (recoveredAtMs ?? evidence.endedAtMs),

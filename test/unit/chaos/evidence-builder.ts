@@ -90,6 +90,7 @@ export function seconds(
 export function goodRun(changes: Partial<Evidence> = {}): Evidence {
   return {
     startedAtMs: T0,
+    wholeAtMs: T0,
     endedAtMs: T0 + 60_000,
     shards: 1,
     leaseMs: 5_000,

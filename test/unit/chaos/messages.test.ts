@@ -172,5 +172,10 @@ describe('lag', () => {
     const lag = measureLag(goodRun({ messages, calls, faults }));
     expect(lag.quiet).toEqual({ count: 1, p50: 10, p99: 10, max: 10 });
     expect(lag.fault).toEqual({ count: 1, p50: 6_000, p99: 6_000, max: 6_000 });
+    expect(lag.perFault).toEqual([lag.fault]);
+  });
+
+  it('is not measured before the cluster was whole', () => {
+    expect(measureLag(goodRun({ wholeAtMs: T0 + 1_001 })).quiet.count).toBe(0);
   });
 });
