@@ -91,6 +91,10 @@ export const MUTATIONS: readonly Mutation[] = [
       locks: (locks, holder) => ({
         acquire: (shards) => locks.acquire(shards),
         extend: () => locks.extend(),
+        probe: () => locks.probe(),
+        get troubleMs() {
+          return locks.troubleMs;
+        },
         release: () => Promise.resolve(),
         held: () => {
           const owned = new Set(holder.owned());
