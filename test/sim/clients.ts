@@ -1,6 +1,6 @@
 // What our code takes for its clients of Redis and of the table, on simulated connections. Each has only what is called.
 
-import type { Cluster, Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { CarillonError } from '../../src/domain/errors.js';
 import type { Database, Queryable } from '../../src/table/database.js';
 import type { Link } from './link.js';
@@ -13,13 +13,19 @@ function split(count: number, rest: readonly unknown[]): [string[], string[]] {
   return [flat.slice(0, count), flat.slice(count)];
 }
 
+/** How a client is told that its connection closed or is ready. */
+interface Emits {
+  emit(event: 'close' | 'ready'): boolean;
+}
+
 /** A client as ioredis makes it: it may be asked to run scripts, for a few plain commands, and to publish. */
 export function redisClient(
   link: Link,
   server: RedisServer,
   onSent: (script: string, keys: readonly string[]) => void = () => undefined,
-): Redis & Cluster {
+): Redis & Emits {
   const by = link.process;
+  const listeners = { close: [] as (() => void)[], ready: [] as (() => void)[] };
   const run = (hash: string, count: number, rest: unknown[]): Promise<unknown> => {
     const [keys, args] = split(count, rest);
     onSent(nameOfScript(hash), keys);
@@ -40,9 +46,15 @@ export function redisClient(
       }),
     hdel: (key: string, field: string) => link.send(() => server.hash(key).delete(field)),
     zrem: (key: string, member: string) => link.send(() => server.set(key).delete(member)),
+    on: (event: 'close' | 'ready', call: () => void) => listeners[event].push(call),
+    emit: (event: 'close' | 'ready') => listeners[event].forEach((call) => call()),
+    get status() {
+      return link.isOpen ? 'ready' : 'reconnecting';
+    },
+    info: () => link.send(() => `run_id:${server.runId}\r\nmaster_replid:${server.runId}\r\n`),
     publish: (channel: string, text: string) => link.send(() => server.publish(channel, text)),
   };
-  return client as unknown as Redis & Cluster;
+  return client as unknown as Redis & Emits;
 }
 
 interface Listeners {
@@ -51,7 +63,7 @@ interface Listeners {
 }
 
 /** A client that subscribes. What it subscribed to it subscribes to again when its connection is back, and says `ready`. */
-export function subscriberClient(link: Link, server: RedisServer): { client: Redis & Cluster; onReady: () => void } {
+export function subscriberClient(link: Link, server: RedisServer): { client: Redis; onReady: () => void } {
   const listeners: Listeners = { message: [], ready: [] };
   const channels = new Set<string>();
   const hear = (channel: string, text: string): void => {
@@ -74,7 +86,7 @@ export function subscriberClient(link: Link, server: RedisServer): { client: Red
       .then(() => listeners.ready.forEach((call) => call()))
       .catch(() => undefined);
   };
-  return { client: client as unknown as Redis & Cluster, onReady };
+  return { client: client as unknown as Redis, onReady };
 }
 
 /** The pool: a request that is lost takes no other along. */
@@ -89,14 +101,14 @@ export function tableClient(link: Link, server: TableServer): Database {
     }
   };
   const database: Pick<Database, 'run' | 'text' | 'transaction'> = {
-    run: async <Row extends object>(name: string, values: readonly unknown[] = []) =>
+    run: async <Row extends object>(name: string, values: readonly unknown[]) =>
       (await send(() => server.run(name, values, link.process))) as Row[],
     // The only text that is asked for: whether the table takes writes.
     text: <Row extends object>() => send(() => [{ transaction_read_only: 'off' }] as unknown as Row[]),
     transaction: async (work) => {
       await send(() => undefined);
       const connection = {
-        run: (name: string, values: readonly unknown[] = []) => Promise.resolve(server.run(name, values, link.process)),
+        run: (name: string, values: readonly unknown[]) => Promise.resolve(server.run(name, values, link.process)),
         text: () => Promise.resolve([]),
       } as Queryable;
       const result = await work(connection);

@@ -93,38 +93,56 @@ export class Faults {
     const { chance } = world;
     const victim = chance.pick(this.live);
     switch (kind) {
-      case 'freeze':
-        return this.#freeze(victim, chance.between(100, 3 * TIMES.leaseMs));
-      case 'kill':
-        return this.#kill(victim);
+      case 'freeze': {
+        this.#freeze(victim, chance.between(100, 3 * TIMES.leaseMs));
+        return;
+      }
+      case 'kill': {
+        this.#kill(victim);
+        return;
+      }
       case 'stop':
         if (this.live.length > MIN_NODES) victim?.stop();
         return;
       case 'join':
         if (this.live.length < MAX_NODES) this.join();
         return;
-      case 'lock server':
-        return this.#lockServer(chance.pick(this.#around.lockServers));
+      case 'lock server': {
+        this.#lockServer(chance.pick(this.#around.lockServers));
+        return;
+      }
       case 'flush':
         redis.flush();
-        return this.#disturb(null, 0);
-      case 'failover':
-        return this.#failover();
+        {
+          this.#disturb(null, 0);
+          return;
+        }
+      case 'failover': {
+        this.#failover();
+        return;
+      }
       case 'redis away': {
         const downMs = chance.between(100, 6_000);
         redis.restart(downMs, 0);
-        return this.#disturb(null, downMs);
+        this.#disturb(null, downMs);
+        return;
       }
-      case 'stall':
-        return this.#stall(victim);
+      case 'stall': {
+        this.#stall(victim);
+        return;
+      }
       case 'break':
         chance.pick(victim?.links ?? [])?.reset();
-        return this.#disturb(victim?.id ?? null, 0);
+        {
+          this.#disturb(victim?.id ?? null, 0);
+          return;
+        }
       case 'table away': {
         const downMs = chance.between(200, 5_000);
         table.kill();
         world.after(downMs, () => table.rise());
-        return this.#disturb(null, downMs);
+        this.#disturb(null, downMs);
+        return;
       }
     }
   }

@@ -76,9 +76,15 @@ export class Link {
           world.at(server.frozenUntilMs, arrive);
           return;
         }
-        if (world.chance.happens(troubles.lostRequest)) return this.reset();
+        if (world.chance.happens(troubles.lostRequest)) {
+          this.reset();
+          return;
+        }
         const answer = attempt(carryOut);
-        if (world.chance.happens(troubles.lostAnswer)) return this.reset();
+        if (world.chance.happens(troubles.lostAnswer)) {
+          this.reset();
+          return;
+        }
         if (connection !== this.#connection) return;
         this.#reachesProcessAtMs = Math.max(this.#reachesProcessAtMs, this.#delayed());
         process.deliver(this.#reachesProcessAtMs, () => {
@@ -123,7 +129,10 @@ export class Link {
     const { process, server } = this.#settings;
     process.time.after(RECONNECT_MS, () => {
       const { nowMs } = process.world;
-      if (!server.isUp || server.isFrozen || this.isStalled) return this.#reconnect();
+      if (!server.isUp || server.isFrozen || this.isStalled) {
+        this.#reconnect();
+        return;
+      }
       this.#isOpen = true;
       this.#reachesServerAtMs = nowMs;
       this.#reachesProcessAtMs = nowMs;

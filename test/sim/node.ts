@@ -1,5 +1,6 @@
 // A simulated node: the real membership, actors, sweeps and recorder on simulated clients, put together as compose.ts does it.
 
+import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { ActorParts } from '../../src/actor/actor-parts.js';
 import { Attempts } from '../../src/actor/attempts.js';
@@ -18,6 +19,7 @@ import { ShardLocks } from '../../src/membership/shard-locks.js';
 import { Channels } from '../../src/queue/channels.js';
 import { Offers } from '../../src/queue/offers.js';
 import { encodePayload } from '../../src/queue/payload.js';
+import { watchRedis } from '../../src/queue/redis-watch.js';
 import { ShardQueue } from '../../src/queue/shard-queue.js';
 import { grantEpochs, overtakeEpochs, renewEpochs } from '../../src/table/epochs.js';
 import { Recorder } from '../../src/table/recorder.js';
@@ -84,7 +86,6 @@ export interface Spoil {
 }
 
 const PREFIX = 'carillon';
-const COMEBACK_PAUSE_MS = 500;
 const INLINE_MAX_BYTES = 1_000;
 
 export class SimulatedNode {
@@ -100,14 +101,13 @@ export class SimulatedNode {
   readonly #channels: Channels;
   readonly #parts: ActorParts;
   readonly #clock: { nowMs(): number };
-  #runId: number;
+  readonly #redis: Redis;
   hasJoined = false;
   isStopping = false;
 
   constructor(around: Surroundings, id: string) {
     const { world, redis, table, lockServers, troubles } = around;
     this.#around = around;
-    this.#runId = redis.runId;
     const process = new Process(world, id, 1 + world.chance.between(-0.003, 0.003));
     this.process = process;
     const ahead = world.chance.between(-3, 3);
@@ -121,10 +121,8 @@ export class SimulatedNode {
       server: redis,
       timeoutMs: TIMES.redisTimeoutMs,
       troubles,
-      onClosed: () => {
-        if (around.spoil?.reconnect !== 'unnoticed') this.holder.redisIsAway();
-      },
-      onReady: () => void this.#comeBack(),
+      onClosed: () => client.emit('close'),
+      onReady: () => client.emit('ready'),
     });
     const subscriberLink = new Link({
       process,
@@ -141,6 +139,7 @@ export class SimulatedNode {
     this.links = [redisLink, subscriberLink, tableLink, ...lockLinks];
 
     const client = redisClient(redisLink, redis, (script, [key = '']) => around.watch.onCommand(this, script, key));
+    this.#redis = client;
     const database = tableClient(tableLink, table);
     this.#queue = new ShardQueue(client, PREFIX, {
       visibilityMs: TIMES.visibilityMs,
@@ -248,6 +247,7 @@ export class SimulatedNode {
     this.#turn(async () => {
       this.holder.start(this.#parts);
       try {
+        await this.#watchRedis();
         await this.#channels.listen({
           onWake: (shard, dueAtMs) => void this.holder.wake(shard, dueAtMs),
           onFree: () => this.membership.nudge(),
@@ -359,23 +359,19 @@ export class SimulatedNode {
   }
 
   /** As compose.ts watches Redis. */
-  async #comeBack(): Promise<void> {
-    const [link] = this.links;
-    const { redis, spoil, world } = this.#around;
+  async #watchRedis(): Promise<void> {
+    const { spoil, world } = this.#around;
     if (spoil?.reconnect === 'unnoticed') return;
-    while (link?.isOpen === true) {
-      try {
-        const runId = await link.send(() => redis.runId);
-        await this.holder.redisIsBack(runId !== this.#runId);
-        this.#runId = runId;
+    await watchRedis(this.#redis, {
+      onAway: () => this.holder.redisIsAway(),
+      onBack: async (restarted) => {
+        await this.holder.redisIsBack(restarted);
         world.note(`${this.id} has its shards fenced again`);
         this.membership.nudge();
         await this.#offers.retry();
-        return;
-      } catch {
-        await new Promise((resolve) => setTimeout(resolve, COMEBACK_PAUSE_MS));
-      }
-    }
+      },
+      onFailure: () => undefined,
+    });
   }
 
   #turn(work: () => Promise<unknown>): void {

@@ -4,10 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { simulate, type SimulationResult, type SimulationSettings } from './simulation.js';
 import { wallMs } from './turns.js';
 
-const FIXED_SEEDS = 120;
-const STEPS = 2_000;
+const FIXED_SEEDS = 100;
+const STEPS = 1_500;
 /** As many seeds by chance as there is time for, and at least so many. */
-const CHANCE_MS = 10_000;
+const CHANCE_MS = 6_000;
 const LEAST_BY_CHANCE = 10;
 const KEPT_LINES = 60;
 
@@ -41,7 +41,7 @@ describe('a simulated cluster', { timeout: 300_000 }, () => {
     const results = await runSeeds(1, FIXED_SEEDS);
     // It was no walk in the park: shards moved, epochs were refused, work was cut off.
     expect(sum(results, ({ moves }) => moves)).toBeGreaterThan(FIXED_SEEDS);
-    expect(sum(results, ({ refusals }) => refusals)).toBeGreaterThan(FIXED_SEEDS / 4);
+    expect(sum(results, ({ refusals }) => refusals)).toBeGreaterThan(FIXED_SEEDS / 5);
     expect(sum(results, ({ secondDeliveries }) => secondDeliveries)).toBeGreaterThan(0);
   });
 
@@ -54,22 +54,22 @@ describe('a simulated cluster', { timeout: 300_000 }, () => {
   });
 
   it('moves nothing and sends nothing twice when lock servers restart, freeze or forget', async () => {
-    const results = await runSeeds(1, 6, { faults: ['lock server'], lockServers: 3, mayNotMove: true });
+    const results = await runSeeds(1, 4, { faults: ['lock server'], lockServers: 3, mayNotMove: true });
     expect(sum(results, ({ secondDeliveries }) => secondDeliveries)).toBe(0);
   });
 
   it('moves nothing when the data Redis is flushed or its connections break', async () => {
-    await runSeeds(1, 6, { faults: ['flush', 'break'], mayNotMove: true });
+    await runSeeds(1, 4, { faults: ['flush', 'break'], mayNotMove: true });
   });
 
   it('sends nothing twice while nodes come and go in order', async () => {
-    const results = await runSeeds(1, 10, { faults: ['join', 'stop'] });
-    expect(sum(results, ({ moves }) => moves)).toBeGreaterThan(10);
+    const results = await runSeeds(1, 5, { faults: ['join', 'stop'] });
+    expect(sum(results, ({ moves }) => moves)).toBeGreaterThan(5);
     expect(sum(results, ({ secondDeliveries }) => secondDeliveries)).toBe(0);
   });
 
   it('takes a shard over with at most three commands to the queue', async () => {
-    const results = await runSeeds(1, 6, { faults: ['kill', 'join'], shards: 40 });
+    const results = await runSeeds(1, 4, { faults: ['kill', 'join'], shards: 40 });
     const most = Math.max(...results.map(({ maxTakeoverCommands }) => maxTakeoverCommands));
     expect(most).toBeGreaterThan(0);
     expect(most).toBeLessThanOrEqual(3);

@@ -96,6 +96,7 @@ export class TableServer extends Server {
   #insertMessages(values: Values): object[] {
     const columns = values as unknown[][];
     (columns[0] ?? []).forEach((_id, index) => {
+      // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters
       const cell = <Value>(column: number): Value => columns[column]?.[index] as Value;
       const id = cell<string>(0);
       if (this.messages.has(id)) throw new Error(`message ${id} was inserted twice`);
@@ -131,7 +132,7 @@ export class TableServer extends Server {
   }
 
   #recordOutcomes(values: Values): object[] {
-    const [ids = [], states = [], attempts = []] = values as [string[], string[], number[]];
+    const [ids, states, attempts] = values as [string[], string[], number[]];
     const nextAttempts = values[9] as (string | null)[];
     return ids.flatMap((id, index) => {
       const row = this.messages.get(id);
