@@ -120,7 +120,7 @@ export class ShardActor {
     this.#alarm.ring();
   }
 
-  /** Mailbox: Redis went away. Until the shard is renewed, no payload is believed. */
+  /** Mailbox: Redis went away. Until the shard is renewed it claims nothing: what Redis has by then may be older than this node's epoch. */
   distrust(): void {
     this.#suspectBeforeMs = Infinity;
   }
@@ -213,7 +213,7 @@ export class ShardActor {
     let used = 0;
     try {
       if (this.#halted) return 0;
-      if (!this.#parts.isTrusted(this.shard)) return UNTRUSTED_PAUSE_MS;
+      if (this.#suspectBeforeMs === Infinity || !this.#parts.isTrusted(this.shard)) return UNTRUSTED_PAUSE_MS;
       this.#toldOfMs = Infinity;
       const epoch = this.#epoch;
       const reply = await queue.claim(this.shard, epoch, taken);

@@ -145,7 +145,11 @@ export class ShardHolder {
    * have forgotten what it was told last, and every shard is filled again from the table.
    */
   async redisIsBack(restarted: boolean): Promise<void> {
-    await this.#renewals.addAll(this.owned().map((shard) => ({ shard, refusedEpoch: null, refill: restarted })));
+    const shards = this.owned();
+    const renewals = shards.map((shard) => ({ shard, refusedEpoch: null, refill: restarted }));
+    const epochs = await this.#renewals.addAll(renewals);
+    // The others have another owner by the table.
+    this.drop(shards.filter((_, index) => epochs[index] === null));
   }
 
   /** Stops claiming, waits for what is under way up to the drain limit, gives back the rest. May be called again. */
