@@ -20,6 +20,7 @@ const ELSEWHERE = {
   metrics: 'figures; takes a PostgreSQL of its own away',
   'recorder-lock-order': 'waits for its connections to end, which a pooler keeps',
   'shard-locks': 'three lock servers of its own',
+  'start-faults': 'what a node says of a PostgreSQL or a Redis that is not there',
   'takeover-cost': 'counts the commands of one Redis of its own',
 };
 

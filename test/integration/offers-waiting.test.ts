@@ -3,6 +3,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { openRedis } from '../../src/queue/connect.js';
 import { scheduleEntry } from '../../src/queue/keys.js';
 import { Offers } from '../../src/queue/offers.js';
 import { entry, HOUR, openQueue, type OpenQueue } from '../support/queue.js';
@@ -46,7 +47,7 @@ async function settled(waiting: number): Promise<void> {
 it('a schedule that is created anew while its delete waits goes in after it', async () => {
   await away();
   await offers.reschedule(SHARD, SCHEDULE, null, 5);
-  await open.redis.connect();
+  await openRedis(open.redis, 5_000);
   await offers.reschedule(SHARD, SCHEDULE, Date.now() + 1_000, 1);
   await offers.retry();
   expect(await due()).toEqual([SCHEDULE]);
@@ -56,7 +57,7 @@ it('a message that is canceled while its offer waits is not queued', async () =>
   await away();
   offers.offer(SHARD, entry('m1', Date.now()));
   await settled(1);
-  await open.redis.connect();
+  await openRedis(open.redis, 5_000);
   expect(await offers.cancel(SHARD, ['m1'])).toBeNull();
   await offers.retry();
   expect(await due()).toEqual([]);
@@ -65,7 +66,7 @@ it('a message that is canceled while its offer waits is not queued', async () =>
 it('what nothing waits for goes in at once', async () => {
   await away();
   await offers.reschedule(SHARD, SCHEDULE, Date.now() + HOUR / 2, 1);
-  await open.redis.connect();
+  await openRedis(open.redis, 5_000);
   await offers.reschedule(SHARD, scheduleEntry(1, 'other'), Date.now() + 1_000, 1);
   expect(await due()).toEqual([scheduleEntry(1, 'other')]);
   await offers.retry();
