@@ -11,6 +11,7 @@ COPY src ./src
 COPY cluster ./cluster
 COPY scripts ./scripts
 COPY bench ./bench
+COPY test/sim ./test/sim
 RUN npm run build
 
 # Optional packages are PostgreSQL's own programs, for `npm start` alone.

@@ -1,6 +1,7 @@
 // Gives shards new epochs: granted by the table, then installed in the queue. Reads nothing of what a shard holds.
 
 import type { Logger } from 'pino';
+import { CarillonError } from '../domain/errors.js';
 import type { Fence, ShardQueue } from '../queue/shard-queue.js';
 
 /** The table's side: who was granted what. */
@@ -51,12 +52,12 @@ export class Fencing {
     const epochs = new Map(granted);
     const lost = new Set<number>();
     const newer = new Map<number, number>();
-    await this.#fenceEach(granted, refill, (shard, fence) => {
+    const unreached = await this.#fenceEach(granted, refill, (shard, fence) => {
       if (!fence.installed) newer.set(shard, fence.previousEpoch ?? 0);
       else if (refill || fence.completedAtMs === 0) lost.add(shard);
     });
+    for (const shard of [...unreached, ...newer.keys()]) epochs.delete(shard);
     if (newer.size === 0) return { epochs, lost };
-    for (const shard of newer.keys()) epochs.delete(shard);
     const overtaken = await this.#authority.overtake(this.#node, newer);
     if (overtaken.size === 0) return { epochs, lost };
     this.#log.warn({ shards: overtaken.size }, 'the queue had newer epochs than the table: was a backup restored?');
@@ -68,18 +69,32 @@ export class Fencing {
     return { epochs, lost };
   }
 
+  /**
+   * Gives the shards that could not be reached, as while a master of several is away. Throws when that is so for all, or for any that has to
+   * be filled again: that is not to be forgotten.
+   */
   async #fenceEach(
     epochs: ReadonlyMap<number, number>,
     refill: boolean,
     told: (shard: number, fence: Fence) => void,
-  ): Promise<void> {
+  ): Promise<number[]> {
     const all = [...epochs];
+    const unreached: number[] = [];
+    let trouble: unknown = null;
     for (let start = 0; start < all.length; start += FENCES_AT_ONCE) {
       await Promise.all(
         all.slice(start, start + FENCES_AT_ONCE).map(async ([shard, epoch]) => {
-          told(shard, await this.#queue.fence(shard, epoch, refill));
+          try {
+            told(shard, await this.#queue.fence(shard, epoch, refill));
+          } catch (error) {
+            if (!(error instanceof CarillonError)) throw error;
+            trouble = error;
+            unreached.push(shard);
+          }
         }),
       );
     }
+    if (trouble !== null && (refill || unreached.length === all.length)) throw trouble;
+    return unreached;
   }
 }
