@@ -174,7 +174,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
     return { ok: true, shards: { served: servedShards(membership, cluster.holder), total: config.CARILLON_SHARDS } };
   };
   const view = clusterView(identity, cluster);
-  const health = { ready };
+  const health = { ready, leaving: () => stopping };
   const app = buildApp({ config, clock, chance, database, intake, logger: log, health, cluster: view, metrics });
 
   let unwatch = (): void => undefined;

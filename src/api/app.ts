@@ -89,7 +89,7 @@ export function buildApp(services: ApiServices): FastifyInstance {
   });
   answerUnknownPaths(app);
   countAnswers(app, services);
-  refuseWhileClosing(app);
+  refuseWhileClosing(app, services);
   app.addHook('onRequest', authenticate(services));
   void app.register(swagger, openApi());
   void app.register((scope, _options, done) => {
@@ -126,19 +126,19 @@ function targetOf(targets: WeakMap<IncomingMessage, RawTarget>): (this: FastifyR
   };
 }
 
-/** Connections that are kept alive may bring requests after the end has begun. */
-function refuseWhileClosing(app: FastifyInstance): void {
+/** Connections that are kept alive may bring requests after the end has begun: they are to be made anew, elsewhere. */
+function refuseWhileClosing(app: FastifyInstance, { health }: ApiServices): void {
   let isClosing = false;
   app.addHook('preClose', (done) => {
     isClosing = true;
     done();
   });
   app.addHook('onRequest', (_request, reply, done) => {
+    if (isClosing || health.leaving()) void reply.header('connection', 'close');
     if (!isClosing) {
       done();
       return;
     }
-    void reply.header('connection', 'close');
     done(new CarillonError('SHUTTING_DOWN', 'this node is stopping: send the request again'));
   });
 }

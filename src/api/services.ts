@@ -52,6 +52,10 @@ export interface ApiServices {
   readonly logger: Logger;
   readonly cluster: ClusterView;
   /** Whether this node should be given requests: red before it drains, and while a store is away. */
-  readonly health: { ready(): Readiness };
+  readonly health: {
+    ready(): Readiness;
+    /** Whether this node is about to stop: connections are to be made anew, elsewhere. */
+    leaving(): boolean;
+  };
   readonly metrics: ApiMetrics;
 }

@@ -24,6 +24,15 @@ it('is told to come again, and when', async () => {
     socket.write(`${head.join('\r\n')}\r\n\r\nwo`);
     await expect.poll(async () => (await node.call('GET', '/readyz')).status).toBe(200);
     const stopped = node.stopNode();
+    // New connections are taken no more; this one has an answer coming.
+    await expect
+      .poll(() =>
+        node.call('GET', '/healthz').then(
+          () => true,
+          () => false,
+        ),
+      )
+      .toBe(false);
     socket.write(`rkGET /healthz HTTP/1.1\r\nhost: carillon\r\n\r\n`);
     await closed;
     await stopped;

@@ -44,7 +44,7 @@ function services(changes: Partial<ApiServices> = {}): ApiServices {
     intake: intakeThat(() => Promise.reject(new Error('a secret detail'))),
     logger: pino({ level: 'silent' }),
     cluster: NO_CLUSTER,
-    health: { ready: () => ({ ok: false, why: 'this node is draining' }) },
+    health: { ready: () => ({ ok: false, why: 'this node is draining' }), leaving: () => false },
     metrics: NO_FIGURES,
     ...changes,
   };
@@ -83,7 +83,7 @@ describe('a node', () => {
     [{ served: 254, total: 256 }, 'ready, 254/256 shards'],
     [{ served: 0, total: 256 }, 'ready, 0/256 shards'],
   ])('of whose cluster %j is served takes requests and is "%s"', async (shards, status) => {
-    const health = { ready: () => ({ ok: true, ...(shards === undefined ? {} : { shards }) }) };
+    const health = { ready: () => ({ ok: true, ...(shards === undefined ? {} : { shards }) }), leaving: () => false };
     const app = buildApp(services({ health }));
     const ready = await app.inject('/readyz');
     expect([ready.statusCode, ready.json()]).toEqual([200, { status }]);

@@ -136,7 +136,7 @@ export class Records {
       intake: new TableIntake(database, clock) as unknown as Intake,
       logger: pino({ level: 'silent' }),
       cluster: NO_CLUSTER,
-      health: { ready: () => ({ ok: true }) },
+      health: { ready: () => ({ ok: true }), leaving: () => false },
       metrics: NO_FIGURES,
     });
     await app.ready();

@@ -108,7 +108,9 @@ function doubleRecords(
   }
   const ends = evidence.stateNotes.filter(({ state }) => state !== 'pending');
   for (const [id, notes] of groupBy(ends, ({ messageId }) => messageId)) {
-    if (notes.length > 1) findings.add('ended twice', `${id}: ${notes.map(({ state }) => state).join(', ')}`);
+    const states = notes.map(({ state }) => state).join(', ');
+    if (notes.length === 1 || (states === 'canceled, delivered' && wasUnderWay(evidence, id))) continue;
+    findings.add('ended twice', `${id}: ${states}`);
   }
   const ids = new Map<string, string>();
   for (const { scheduleId, occurrenceAtMs, messageId } of evidence.calls) {
@@ -119,6 +121,15 @@ function doubleRecords(
     ids.set(name, messageId);
   }
   return findings.list();
+}
+
+/** Whether its call had begun before its cancel was acknowledged, and went well: a success is a fact, and corrects the record. */
+function wasUnderWay(evidence: Evidence, messageId: string): boolean {
+  const cancel = evidence.cancels.find((one) => one.messageId === messageId);
+  const untilMs = (cancel?.acknowledgedAtMs ?? -Infinity) + CANCEL_TOLERANCE_MS;
+  return evidence.calls.some(
+    (call) => call.messageId === messageId && call.arrivedAtMs <= untilMs && call.status !== null && call.status < 300,
+  );
 }
 
 function canceledButDelivered(
@@ -134,7 +145,8 @@ function canceledButDelivered(
   for (const { messageId, acknowledgedAtMs } of evidence.cancels) {
     if (acknowledgedAtMs === null) continue;
     const row = rows.get(messageId);
-    if (row !== undefined && row.state !== 'canceled') {
+    const isCorrected = row?.state === 'delivered' && wasUnderWay(evidence, messageId);
+    if (row !== undefined && row.state !== 'canceled' && !isCorrected) {
       findings.add('canceled, but its record says otherwise', `${messageId}: ${row.state}`);
     }
     for (const call of callsOf.get(messageId) ?? []) {

@@ -126,6 +126,18 @@ describe('a cancel', () => {
     expect(kinds(canceledButDelivered)).toContain('canceled, but its record says otherwise');
   });
 
+  it('that came while its call was under way is corrected by a success, and by nothing else', () => {
+    const late = { ...asked, askedAtMs: T0 + 1_005, acknowledgedAtMs: T0 + 1_012 };
+    const note = { messageId: 'msg_1', state: 'canceled', atMs: T0 + 1_011 };
+    const ended = (state: string) => [note, { ...note, state, atMs: T0 + 1_015 }];
+    const corrected = judgeMessages(goodRun({ cancels: [late], stateNotes: ended('delivered') }));
+    expect([corrected.canceledButDelivered, corrected.doubleRecords]).toEqual([[], []]);
+    const failed = judgeMessages(goodRun({ cancels: [late], stateNotes: ended('failed') }));
+    expect(kinds(failed.doubleRecords)).toEqual(['ended twice']);
+    const before = judgeMessages(goodRun({ cancels: [asked], stateNotes: ended('delivered') }));
+    expect(kinds(before.doubleRecords)).toEqual(['ended twice']);
+  });
+
   it('that was not acknowledged leaves both open', () => {
     const cancels = [{ ...asked, acknowledgedAtMs: null }];
     expect(judgeMessages(goodRun({ cancels })).canceledButDelivered).toEqual([]);
