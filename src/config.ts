@@ -132,7 +132,7 @@ export const SETTINGS = {
   ),
   CARILLON_HANDOVERS_MAX: integer(32, 1, 4_096, 'Most shards that a node gives away in one heartbeat.'),
   CARILLON_HANDOVER_MS: integer(
-    50,
+    20,
     0,
     MINUTE,
     'How long a shard that is given away waits for deliveries under way; what takes longer is finished by its former owner.',
