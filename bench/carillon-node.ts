@@ -16,6 +16,7 @@ const BATCHES_AT_ONCE = 4;
 
 export interface CarillonNode {
   readonly pid: number;
+  readonly port: number;
   /** Publishes messages to `url` with 200-byte bodies, numbered from `first`, in batches; resolves when all are accepted. */
   publish(url: string, messages: readonly Due[], options?: { readonly tellDue: boolean }): Promise<void>;
   /** Creates a schedule that calls `url`. */
@@ -34,12 +35,13 @@ export async function startCarillon(
   stores: BenchStores,
   concurrency: number,
   nodeArguments: readonly string[] = [],
+  name = 'node-1',
 ): Promise<CarillonNode> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const child = spawn(process.execPath, ['--enable-source-maps', ...nodeArguments, MAIN], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env.PATH ?? '', ...environment(stores, port, concurrency) },
+    env: { PATH: process.env.PATH ?? '', ...environment(stores, port, concurrency), CARILLON_NODE_NAME: name },
   });
   const log = createWriteStream(path.join(stores.folder, 'node.log'), { flags: 'a' });
   child.stdout.pipe(log, { end: false });
@@ -54,6 +56,7 @@ export async function startCarillon(
   if (!(await untilReady(url, ended))) throw new Error(`the node did not start; see ${String(log.path)}`);
   return {
     pid: child.pid ?? -1,
+    port,
     publish: (destination, messages, options = { tellDue: false }) => publishAll(url, destination, messages, options),
     schedule: async (id, cron, destination) => {
       await call(url, 'POST', `/v2/schedules/${destination}`, {
@@ -87,7 +90,8 @@ function environment(stores: BenchStores, port: number, concurrency: number): Re
   };
 }
 
-async function publishAll(
+/** As a node's `publish`, by way of any address of the API. */
+export async function publishAll(
   api: string,
   destination: string,
   messages: readonly Due[],
