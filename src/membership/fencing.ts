@@ -80,7 +80,7 @@ export class Fencing {
   ): Promise<number[]> {
     const all = [...epochs];
     const unreached: number[] = [];
-    let trouble: unknown = null;
+    const troubles: CarillonError[] = [];
     for (let start = 0; start < all.length; start += FENCES_AT_ONCE) {
       await Promise.all(
         all.slice(start, start + FENCES_AT_ONCE).map(async ([shard, epoch]) => {
@@ -88,13 +88,14 @@ export class Fencing {
             told(shard, await this.#queue.fence(shard, epoch, refill));
           } catch (error) {
             if (!(error instanceof CarillonError)) throw error;
-            trouble = error;
+            troubles.push(error);
             unreached.push(shard);
           }
         }),
       );
     }
-    if (trouble !== null && (refill || unreached.length === all.length)) throw trouble;
+    const [trouble] = troubles;
+    if (trouble !== undefined && (refill || troubles.length === all.length)) throw trouble;
     return unreached;
   }
 }
