@@ -1,7 +1,17 @@
 import { configDefaults, defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 // What only means something on a Redis Cluster, behind Sentinels or through PgBouncer is run by `npm run test:topologies`.
 const elsewhere = process.env.CARILLON_TEST_TOPOLOGY === undefined ? ['test/topologies/**'] : [];
+
+/** Long ones first, the longest before all others, so that in the end no worker waits for another's. */
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number =>
+      ['/e2e/chaos', '/e2e/kill', '/e2e/', '/sim/', ''].findIndex((part) => moduleId.includes(part));
+    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+  }
+}
 
 export default defineConfig({
   test: {
@@ -12,6 +22,7 @@ export default defineConfig({
     // Loading the code anew for each file cost a minute of the whole run, and no test leaves anything behind in it.
     isolate: false,
     maxWorkers: 2,
+    sequence: { sequencer: LongFirst },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 20_000,

@@ -29,9 +29,12 @@ async function main(args) {
     console.error(error.message);
     failed.push('build');
   }
-  if (args.length === 0) failed.push(...(await runChecks()));
+  // The linter takes longest and goes on while the tests begin, with those that wait more than they work.
+  const checks = args.length === 0 ? startChecks() : undefined;
+  await checks?.quick;
   const code = await run(process.execPath, [bin('vitest', 'vitest.mjs'), 'run', ...args]);
   if (code !== 0) failed.push('tests');
+  if (checks !== undefined) failed.push(...(await checks.all));
   if (args.length === 0) {
     console.log('The same on a Redis Cluster and through PgBouncer, in part (all of it: npm run test:topologies)');
     if ((await runTopologies([], { quick: true })) !== 0) failed.push('topologies');
@@ -40,19 +43,24 @@ async function main(args) {
   return failed.length === 0 ? 0 : 1;
 }
 
-/** All of them, at the same time, whatever the others find; gives the names of those that failed. */
-async function runChecks() {
-  const results = await Promise.all(
-    CHECKS.map(async ([name, args]) => {
-      const startedAtMs = performance.now();
-      const { code, output } = await capture(args);
-      const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1);
-      console.log(`${name}: ${code === 0 ? 'ok' : 'FAILED'} (${seconds} s)`);
-      if (code !== 0) console.log(output);
-      return code === 0 ? undefined : name;
-    }),
-  );
-  return results.filter((name) => name !== undefined);
+/**
+ * Starts all of them, at the same time, whatever the others find. `all` gives the names of those that failed, when the last has ended;
+ * `quick` resolves when all but one have.
+ */
+function startChecks() {
+  const running = CHECKS.map(async ([name, args]) => {
+    const startedAtMs = performance.now();
+    const { code, output } = await capture(args);
+    const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1);
+    console.log(`${name}: ${code === 0 ? 'ok' : 'FAILED'} (${seconds} s)`);
+    if (code !== 0) console.log(output);
+    return code === 0 ? undefined : name;
+  });
+  const quick = new Promise((resolve) => {
+    let left = running.length - 1;
+    for (const check of running) void check.then(() => --left === 0 && resolve());
+  });
+  return { quick, all: Promise.all(running).then((results) => results.filter((name) => name !== undefined)) };
 }
 
 async function capture(args) {
