@@ -61,6 +61,17 @@ export function startNode({ environment, log, prefix }: NodeStart): NodeProcess 
   };
 }
 
+/** Whether the node answers /readyz with 200; one that does not answer at all is not ready. */
+export async function isReady(url: string): Promise<boolean> {
+  try {
+    const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) });
+    await response.arrayBuffer();
+    return response.status === 200;
+  } catch {
+    return false;
+  }
+}
+
 /** Waits until the node answers /readyz with 200; false if `until` settles first. */
 export async function untilReady(url: string, until: Promise<unknown>): Promise<boolean> {
   const progress = { over: false };
@@ -68,13 +79,7 @@ export async function untilReady(url: string, until: Promise<unknown>): Promise<
     progress.over = true;
   });
   while (!progress.over) {
-    try {
-      const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) });
-      await response.arrayBuffer();
-      if (response.status === 200) return true;
-    } catch {
-      // Not listening yet.
-    }
+    if (await isReady(url)) return true;
     await Promise.race([delay(READY_POLL_MS), stop]);
   }
   return false;

@@ -4,6 +4,7 @@ import { closeSync, openSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { isReady } from '../../cluster/node-process.js';
 import { identify, signal, type ProcessIdentity } from '../../cluster/processes.js';
 import type { Life } from './evidence.js';
 
@@ -106,13 +107,7 @@ export class ChaosNode {
 
   async isReady(): Promise<boolean> {
     if (this.#identity === null) return false;
-    try {
-      const response = await fetch(`${this.url}/readyz`, { signal: AbortSignal.timeout(2_000) });
-      await response.arrayBuffer();
-      return response.status === 200;
-    } catch {
-      return false;
-    }
+    return isReady(this.url);
   }
 
   /** Asks it to stop and waits until it is gone; kills it after a minute, which the checker finds by its exit code. */

@@ -1,21 +1,19 @@
 // Chance that can be had again: everything random in a simulation comes from one seed.
 
+import { Chance } from '../../scripts/chaos/chance.js';
+
 export class SeededChance {
-  #state: number;
+  readonly #chance: Chance;
 
   constructor(seed: number) {
-    this.#state = (seed * 0x9e3779b1) >>> 0;
+    this.#chance = new Chance(seed * 0x9e3779b1);
     // Neighbouring seeds begin alike.
     for (let round = 0; round < 4; round++) this.next();
   }
 
-  /** From 0 to below 1 (mulberry32). */
+  /** From 0 to below 1. */
   next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let mixed = this.#state;
-    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+    return this.#chance.next();
   }
 
   between(low: number, high: number): number {

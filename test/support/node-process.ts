@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Config } from '../../src/config.js';
+import { isReady } from '../../cluster/node-process.js';
 import { identify, signal, untilGone, type ProcessIdentity } from '../../cluster/processes.js';
 import { TEST_ADMIN_TOKEN, TEST_SHARDS, TEST_SIGNING_KEYS, TEST_TOKEN } from './node.js';
 import { stablePort } from './stable-port.js';
@@ -145,21 +146,11 @@ class Process implements NodeProcess {
     const life = this.#life();
     for (;;) {
       if (life.endedAtMs !== null) throw new Error(`the node ended before it was ready: ${this.#lastLines()}`);
-      if (await this.#isReady()) break;
+      if (await isReady(this.url)) break;
       if (performance.now() > deadlineMs) throw new Error(`not ready after ${timeoutMs} ms: ${this.#lastLines()}`);
       await delay(READY_POLL_MS);
     }
     life.readyAtMs ??= Date.now();
-  }
-
-  async #isReady(): Promise<boolean> {
-    try {
-      const response = await fetch(`${this.url}/readyz`, { signal: AbortSignal.timeout(2_000) });
-      await response.arrayBuffer();
-      return response.status === 200;
-    } catch {
-      return false;
-    }
   }
 
   async kill9(): Promise<void> {
