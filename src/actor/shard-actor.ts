@@ -330,7 +330,7 @@ export class ShardActor {
 
   async #deliver(claim: Claim, flight: Flight): Promise<void> {
     const fresh = this.#trustedPayload(claim);
-    if (fresh !== null) return this.#attempt(fresh, flight, 1);
+    if (fresh !== null) return this.#attempt(fresh, flight, 1, claim.payload);
     const stored = await this.#parts.recorder.readMessage(claim.id);
     if (stored === null || !isToBeSent(stored)) return this.#settle(claim.id, flight, null);
     if (stored.nextAttemptAtMs > this.#parts.clock.nowMs() + ROUNDING_MS) {
@@ -345,10 +345,12 @@ export class ShardActor {
     return message !== null && message.createdAtMs > this.#suspectBeforeMs ? message : null;
   }
 
-  async #attempt(message: Message, flight: Flight, attempt: number): Promise<void> {
+  /** `payload`: what the entry came with, if it is trusted. */
+  async #attempt(message: Message, flight: Flight, attempt: number, payload = ''): Promise<void> {
     const host = originOf(message.destination);
     if (!(await this.#enterHost(host))) {
-      return this.#settle(message.id, flight, this.#parts.deferrals.backAtMs(host, this.#parts.clock.nowMs()));
+      const backAtMs = this.#parts.deferrals.backAtMs(host, this.#parts.clock.nowMs());
+      return this.#settle(message.id, flight, backAtMs, payload);
     }
     const startedAtMs = performance.now();
     let outcome: Outcome | null;
@@ -382,10 +384,10 @@ export class ShardActor {
   }
 
   /** Ends a claim; those of one tick go together. What cannot be told to Redis lapses, and the table is asked. */
-  async #settle(id: string, flight: Flight, backAtMs: number | null): Promise<void> {
+  async #settle(id: string, flight: Flight, backAtMs: number | null, payload = ''): Promise<void> {
     flight.isEnding = true;
     const at = backAtMs === null ? null : Math.ceil(backAtMs);
-    await this.#settlements.add({ id, token: flight.token, backAtMs: at });
+    await this.#settlements.add({ id, token: flight.token, backAtMs: at, payload });
   }
 }
 
