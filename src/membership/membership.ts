@@ -9,7 +9,7 @@ import type { Cancel, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import { Signal } from '../actor/signal.js';
 import type { Channels } from '../queue/channels.js';
-import { eligibleMembers, hasLiveOwner } from './eligibility.js';
+import { eligibleMembers, isStarting } from './eligibility.js';
 import { planOwners } from './plan.js';
 import type { Roster, RosterView } from './roster.js';
 import type { ShardHolder } from './shard-holder.js';
@@ -23,7 +23,7 @@ export interface MembershipSettings {
   readonly heartbeatMs: number;
   /** A node counts for new shards only after this much uptime. */
   readonly joinGraceMs: number;
-  /** Most shards that a node gives away in one heartbeat. */
+  /** Most shards that a node gives away in one heartbeat, once the cluster has started. */
   readonly handoversMax: number;
 }
 
@@ -47,8 +47,6 @@ interface MembershipParts {
   readonly log: Logger;
 }
 
-/** With no owner alive, the first plan waits for so many heartbeats: nodes that start together share from the beginning. */
-const COLD_START_BEATS = 2;
 /** Heartbeats in which the others can say that they are unable too. */
 const PATIENCE_BEATS = 3;
 
@@ -58,7 +56,6 @@ export class Membership {
   #view: RosterView | null = null;
   /** Since when the table has been out of this node's reach, as far as heartbeats saw. */
   #tableAwaySinceMs: number | null = null;
-  #beats = 0;
   #draining = false;
   #stopped = false;
   #beating: Promise<boolean> | null = null;
@@ -183,7 +180,6 @@ export class Membership {
         able: this.#unableMs() < settings.leaseMs,
       };
       this.#view = await roster.beat(settings.id, about, holder.owned());
-      this.#beats += 1;
     });
   }
 
@@ -230,7 +226,6 @@ export class Membership {
       if (this.#draining) return this.#give(holder.owned());
       const view = this.#view;
       if (view === null) return;
-      if (!hasLiveOwner(view) && this.#beats < COLD_START_BEATS) return;
       const plan = planOwners(eligibleMembers(view, joinGraceMs), view.owners);
       const owned = new Set(holder.owned());
       const isDue = (owner: string, shard: number): boolean =>
@@ -238,7 +233,8 @@ export class Membership {
       // A store that is away for all is away for each of them at a slightly different time: whoever notices first does not give yet.
       const unableMs = this.#unableMs();
       const isTooSoon = unableMs > 0 && unableMs < leaseMs + PATIENCE_BEATS * heartbeatMs;
-      if (!isTooSoon) await this.#give([...owned].filter((shard) => plan[shard] !== id).slice(0, handoversMax));
+      const most = isStarting(view, joinGraceMs) ? owned.size : handoversMax;
+      if (!isTooSoon) await this.#give([...owned].filter((shard) => plan[shard] !== id).slice(0, most));
       if (!isTableAvailable()) return;
       await this.#take(plan.flatMap((owner, shard) => (isDue(owner, shard) ? [shard] : [])));
       this.#settled.give();
