@@ -47,6 +47,8 @@ interface MembershipParts {
   readonly log: Logger;
 }
 
+/** What is free by the roster and was locked is on its way to somebody else, or a dead owner's lock has yet to end: looks again so soon. */
+const LOCKED_PAUSE_MS = 100;
 /** Heartbeats in which the others can say that they are unable too. */
 const PATIENCE_BEATS = 3;
 
@@ -89,13 +91,7 @@ export class Membership {
 
   /** There may be shards to take: looks at once. */
   nudge(): void {
-    if (this.#stopped) return;
-    if (this.#beating !== null) {
-      this.#beatAgain = true;
-      return;
-    }
-    this.#cancelBeat();
-    this.#beatLater(0);
+    this.#beatWithin(0);
   }
 
   /** Gives every shard away and takes no more; the node stays in the roster as draining. */
@@ -134,6 +130,17 @@ export class Membership {
   fenced(shard: number): void {
     this.#parts.holder.drop([shard]);
     this.nudge();
+  }
+
+  /** The next heartbeat comes no later than in so many milliseconds, or right after one that is under way. */
+  #beatWithin(delayMs: number): void {
+    if (this.#stopped) return;
+    if (this.#beating !== null) {
+      this.#beatAgain = true;
+      return;
+    }
+    this.#cancelBeat();
+    this.#beatLater(delayMs);
   }
 
   #beatLater(delayMs: number): void {
@@ -261,6 +268,7 @@ export class Membership {
     const startedAtMs = time.monotonicMs();
     await this.#whileMoving(shards, async () => {
       const locked = await locks.acquire(shards);
+      if (locked.length < shards.length && locks.troubleMs === 0) this.#beatWithin(LOCKED_PAUSE_MS);
       if (locked.length === 0) return;
       let taken: number[] = [];
       try {
