@@ -120,6 +120,14 @@ export class ShardActor {
     this.#alarm.ring();
   }
 
+  /** Mailbox: the table has a later epoch than this one. */
+  overtaken(epoch: number): void {
+    if (this.#halted || this.#epoch !== epoch) return;
+    this.#refused(epoch).catch((error: unknown) => {
+      if (!isTrouble(error)) this.#log.error({ err: error }, 'an epoch could not be renewed');
+    });
+  }
+
   /** Mailbox: Redis went away. Until the shard is renewed it claims nothing: what Redis has by then may be older than this node's epoch. */
   distrust(): void {
     this.#suspectBeforeMs = Infinity;
