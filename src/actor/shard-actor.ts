@@ -6,9 +6,6 @@
 // Life of a claim. A schedule is fired (firing.ts). A message whose entry carries a payload is on its first attempt and is sent at
 // once; any other is read from the table first, and the row says what to do. One that this node still has in its hands (the queue
 // was emptied, or lapsed behind our back) only changes its token. When the outcome is committed, the entry is settled.
-//
-// Trust in payloads. An entry that was queued before this actor took over, or before Redis was last seen to come back, may be
-// older than what the queue forgot: a settled entry or a cancel of Redis's last second. So its payload is not used; see `#suspectBeforeMs`.
 
 import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
@@ -17,12 +14,12 @@ import { CarillonError } from '../domain/errors.js';
 import type { Message } from '../domain/message.js';
 import { originOf } from '../delivery/target.js';
 import { parseScheduleEntry, type ScheduleKeyOfEntry } from '../queue/keys.js';
-import { decodePayload } from '../queue/payload.js';
 import type { Claim, Claimed } from '../queue/shard-queue.js';
 import type { StoredMessage } from '../table/message-columns.js';
 import type { Outcome, Released } from '../table/outcomes.js';
 import { Alarm } from './alarm.js';
 import type { ActorParts } from './actor-parts.js';
+import { PayloadTrust } from './payload-trust.js';
 import { Settlements } from './settlements.js';
 import { Signal } from './signal.js';
 import type { Turn } from './slots.js';
@@ -53,8 +50,8 @@ export class ShardActor {
   readonly #abort = new AbortController();
   readonly #alarm: Alarm;
   readonly #settlements: Settlements;
+  readonly #trust: PayloadTrust;
   #epoch: number;
-  #suspectBeforeMs: number;
   /** Small at first, so that many actors can claim at once what is due in many shards; grows while there is more. */
   #claimSize = FIRST_CLAIM;
   #halted = false;
@@ -74,7 +71,7 @@ export class ShardActor {
     this.#log = parts.log.child({ shard });
     // One listener for each delivery under way, and there may be thousands: no leak to be warned of.
     setMaxListeners(0, this.#abort.signal);
-    this.#suspectBeforeMs = parts.clock.nowMs();
+    this.#trust = new PayloadTrust(shard, parts.clock);
     this.#alarm = new Alarm(parts.clock, parts.time);
     this.#settlements = new Settlements(shard, parts.queue, (backAtMs) => {
       if (this.#halted) parts.wake(shard, backAtMs);
@@ -116,7 +113,7 @@ export class ShardActor {
   /** Mailbox: a new epoch was installed, after the queue was lost or Redis came back. */
   renew(epoch: number): void {
     this.#epoch = epoch;
-    this.#suspectBeforeMs = this.#parts.clock.nowMs();
+    this.#trust.renew();
     this.#alarm.ring();
   }
 
@@ -130,7 +127,7 @@ export class ShardActor {
 
   /** Mailbox: Redis went away. Until the shard is renewed it claims nothing: what Redis has by then may be older than this node's epoch. */
   distrust(): void {
-    this.#suspectBeforeMs = Infinity;
+    this.#trust.suspend();
   }
 
   /** Prolongs the visibility of what is under way. */
@@ -221,7 +218,7 @@ export class ShardActor {
     let used = 0;
     try {
       if (this.#halted) return 0;
-      if (this.#suspectBeforeMs === Infinity || !this.#parts.isTrusted(this.shard)) return UNTRUSTED_PAUSE_MS;
+      if (this.#trust.isSuspended || !this.#parts.isTrusted(this.shard)) return UNTRUSTED_PAUSE_MS;
       this.#toldOfMs = Infinity;
       const epoch = this.#epoch;
       const reply = await queue.claim(this.shard, epoch, taken);
@@ -337,7 +334,7 @@ export class ShardActor {
   }
 
   async #deliver(claim: Claim, flight: Flight): Promise<void> {
-    const fresh = this.#trustedPayload(claim);
+    const fresh = this.#trust.messageOf(claim);
     if (fresh !== null) return this.#attempt(fresh, flight, 1, claim.payload);
     const stored = await this.#parts.recorder.readMessage(claim.id);
     if (stored === null || !isToBeSent(stored)) return this.#settle(claim.id, flight, null);
@@ -345,12 +342,6 @@ export class ShardActor {
       return this.#settle(claim.id, flight, stored.nextAttemptAtMs);
     }
     return this.#attempt(stored, flight, stored.attempts + 1);
-  }
-
-  #trustedPayload(claim: Claim): Message | null {
-    if (claim.payload === '') return null;
-    const message = decodePayload(claim.id, this.shard, claim.payload);
-    return message !== null && message.createdAtMs > this.#suspectBeforeMs ? message : null;
   }
 
   /** `payload`: what the entry came with, if it is trusted. */
