@@ -24,6 +24,7 @@ import { registerNotImplemented } from './routes/not-implemented.js';
 import { registerOpenApi } from './routes/openapi.js';
 import { registerPublish } from './routes/publish.js';
 import { registerRuns } from './routes/runs.js';
+import { registerScheduleBatch } from './routes/schedule-batch.js';
 import { registerSchedules } from './routes/schedules.js';
 import type { ApiArea, ApiServices } from './services.js';
 
@@ -106,6 +107,7 @@ function registerRoutes(app: FastifyInstance, services: ApiServices): void {
   registerPublish(app, services);
   registerBatch(app, services);
   registerSchedules(app, services);
+  registerScheduleBatch(app, services);
   registerCron(app, services);
   registerKeys(app, services);
   registerNotImplemented(app);
