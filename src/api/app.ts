@@ -16,6 +16,7 @@ import { registerBatch } from './routes/batch.js';
 import { registerCron } from './routes/cron.js';
 import { registerDlq } from './routes/dlq.js';
 import { registerEvents } from './routes/events.js';
+import { registerExport } from './routes/export.js';
 import { registerHealth } from './routes/health.js';
 import { registerKeys } from './routes/keys.js';
 import { registerMessages } from './routes/messages.js';
@@ -120,6 +121,7 @@ function registerRoutes(app: FastifyInstance, services: ApiServices): void {
   registerDlq(app, services);
   registerEvents(app, services);
   registerRuns(app, services);
+  registerExport(app, services);
 }
 
 function targetOf(targets: WeakMap<IncomingMessage, RawTarget>): (this: FastifyRequest) => RawTarget {

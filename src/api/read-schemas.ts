@@ -102,6 +102,11 @@ export const scheduleListParameters = query({
   cursor,
 });
 
+export const exportParameters = query({
+  count: count('Most items on a page; a larger number counts as 1000.', 1000, 500),
+  cursor,
+});
+
 export const idParameter = (name: string, description: string) => Type.Object({ [name]: Type.String({ description }) });
 
 export const messageObject = Type.Object(
