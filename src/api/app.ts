@@ -16,6 +16,7 @@ import { registerBatch } from './routes/batch.js';
 import { registerCron } from './routes/cron.js';
 import { registerDlq } from './routes/dlq.js';
 import { registerEvents } from './routes/events.js';
+import { registerExport } from './routes/export.js';
 import { registerHealth } from './routes/health.js';
 import { registerKeys } from './routes/keys.js';
 import { registerMessages } from './routes/messages.js';
@@ -24,6 +25,7 @@ import { registerNotImplemented } from './routes/not-implemented.js';
 import { registerOpenApi } from './routes/openapi.js';
 import { registerPublish } from './routes/publish.js';
 import { registerRuns } from './routes/runs.js';
+import { registerScheduleBatch } from './routes/schedule-batch.js';
 import { registerSchedules } from './routes/schedules.js';
 import type { ApiArea, ApiServices } from './services.js';
 
@@ -106,6 +108,7 @@ function registerRoutes(app: FastifyInstance, services: ApiServices): void {
   registerPublish(app, services);
   registerBatch(app, services);
   registerSchedules(app, services);
+  registerScheduleBatch(app, services);
   registerCron(app, services);
   registerKeys(app, services);
   registerNotImplemented(app);
@@ -118,6 +121,7 @@ function registerRoutes(app: FastifyInstance, services: ApiServices): void {
   registerDlq(app, services);
   registerEvents(app, services);
   registerRuns(app, services);
+  registerExport(app, services);
 }
 
 function targetOf(targets: WeakMap<IncomingMessage, RawTarget>): (this: FastifyRequest) => RawTarget {
