@@ -97,6 +97,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
   await clock.start();
   await migrate(database, { shards: config.CARILLON_SHARDS, ...partitionBounds(clock.nowMs(), delayMax(config)) });
   await ensureAccess(database, config, chance);
+  void database.warm();
 
   const queue = new ShardQueue(redis, config.CARILLON_REDIS_PREFIX, {
     visibilityMs: config.CARILLON_VISIBILITY_MS,
@@ -104,7 +105,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
     tombstoneMs: TOMBSTONE_MS,
   });
   const diary = makeDiary(identity, clock, config.CARILLON_LEASE_MS);
-  const hooks = makeHooks(metrics, diary, clock);
+  const hooks = makeHooks(metrics, diary, clock, log);
   const sweeper = makeSweeper({ config, log, database, queue, clock, hooks });
   const recorder = new Recorder(database, clock, {
     deduplicationMs: config.CARILLON_DEDUPLICATION_MS,
