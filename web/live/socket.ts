@@ -1,0 +1,107 @@
+// The live picture of the cluster: opens the admin websocket, keeps the picture up to date, and connects again when it breaks.
+
+import { effect, signal } from '@preact/signals';
+import { applyDelta, mayReconnect, type Picture, type ServerMessage } from '../../src/admin/protocol.js';
+import { session, signOut } from '../session.js';
+
+/** `away` is followed by another try. */
+export type Link = 'closed' | 'connecting' | 'live' | 'away';
+
+export const picture = signal<Picture | null>(null);
+export const link = signal<Link>('closed');
+/** What the node said when it closed the socket. */
+export const linkFault = signal('');
+
+const RETRY_MS = { first: 300, most: 5_000 };
+/** A node says something each second. */
+const SILENCE_MS = 4_000;
+
+let socket: WebSocket | null = null;
+let seq = 0;
+let tries = 0;
+let retry: ReturnType<typeof setTimeout> | undefined;
+let silence: ReturnType<typeof setTimeout> | undefined;
+
+/** Connects whenever an administrator is signed in, and disconnects when not. */
+export function keepLive(): void {
+  effect(() => {
+    const { adminToken } = session.value;
+    close();
+    if (adminToken !== '') open(adminToken);
+  });
+}
+
+function close(): void {
+  clearTimeout(retry);
+  clearTimeout(silence);
+  const old = socket;
+  socket = null;
+  old?.close();
+  picture.value = null;
+  link.value = 'closed';
+  tries = 0;
+}
+
+function open(token: string): void {
+  link.value = 'connecting';
+  const address = new URL('/admin/ws', location.href);
+  address.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
+  const mine = new WebSocket(address);
+  socket = mine;
+  mine.addEventListener('open', () => mine.send(JSON.stringify({ type: 'hello', token })));
+  mine.addEventListener('message', ({ data }) => {
+    if (socket === mine) take(mine, JSON.parse(String(data)) as ServerMessage);
+  });
+  mine.addEventListener('close', ({ code, reason }) => {
+    if (socket === mine) lost(token, code, reason);
+  });
+  watch(mine);
+}
+
+function take(from: WebSocket, message: ServerMessage): void {
+  watch(from);
+  if (message.type === 'snapshot') {
+    ({ seq } = message);
+    picture.value = message.picture;
+    link.value = 'live';
+    linkFault.value = '';
+    tries = 0;
+    return;
+  }
+  const before = picture.peek();
+  if (before === null || message.seq !== seq + 1) {
+    // Something was missed: nothing counts until the whole picture comes again.
+    if (before !== null) from.send(JSON.stringify({ type: 'resync' }));
+    picture.value = null;
+    return;
+  }
+  ({ seq } = message);
+  picture.value = applyDelta(before, message);
+}
+
+/** A connection that says nothing is as good as none. */
+function watch(mine: WebSocket): void {
+  clearTimeout(silence);
+  silence = setTimeout(() => {
+    if (socket === mine) {
+      mine.close();
+      lost(session.value.adminToken, 1006, 'nothing was heard of the node');
+    }
+  }, SILENCE_MS);
+}
+
+function lost(token: string, code: number, reason: string): void {
+  clearTimeout(silence);
+  socket = null;
+  linkFault.value = reason;
+  if (!mayReconnect(code)) {
+    link.value = 'closed';
+    if (code === 4401 || code === 4403) signOut(reason);
+    return;
+  }
+  link.value = 'away';
+  tries += 1;
+  const waitMs = Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** (tries - 1));
+  clearTimeout(retry);
+  retry = setTimeout(() => open(token), waitMs * (0.7 + 0.6 * Math.random()));
+}
