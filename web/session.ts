@@ -1,19 +1,19 @@
-// Who is signed in: the tokens of this tab. They live in sessionStorage alone, and never in an address.
+// Who is signed in: the token of this tab, and the tenant it acts for. Kept in sessionStorage alone, and never in an address.
 
 import { computed, signal } from '@preact/signals';
 
 export interface Session {
-  /** For the cluster, its nodes and stores; empty when there is none. */
-  readonly adminToken: string;
-  /** A tenant's, for schedules and messages; empty when there is none. */
   readonly token: string;
+  /** An administrator sees the cluster, and acts for one tenant at a time; a tenant sees its own work alone. */
+  readonly role: 'admin' | 'tenant';
+  /** The tenant that an administrator acts for. */
+  readonly tenant: string;
 }
 
 const KEY = 'carillon.session';
-const NOBODY: Session = { adminToken: '', token: '' };
 
-export const session = signal<Session>(load());
-export const isSignedIn = computed(() => session.value.adminToken !== '' || session.value.token !== '');
+export const session = signal<Session | null>(load());
+export const isAdmin = computed(() => session.value?.role === 'admin');
 
 /** Why the page asks to sign in again; empty at first. */
 export const signInFault = signal('');
@@ -28,14 +28,18 @@ export function signIn(next: Session): void {
 export function signOut(fault = ''): void {
   sessionStorage.removeItem(KEY);
   signInFault.value = fault;
-  session.value = NOBODY;
+  session.value = null;
 }
 
-function load(): Session {
+export function actFor(tenant: string): void {
+  if (session.value !== null) signIn({ ...session.value, tenant });
+}
+
+function load(): Session | null {
   try {
-    const { adminToken, token } = JSON.parse(sessionStorage.getItem(KEY) ?? '{}') as Partial<Session>;
-    return { adminToken: adminToken ?? '', token: token ?? '' };
+    const { token, role, tenant } = JSON.parse(sessionStorage.getItem(KEY) ?? '{}') as Partial<Session>;
+    return token === undefined || role === undefined ? null : { token, role, tenant: tenant ?? '' };
   } catch {
-    return NOBODY;
+    return null;
   }
 }

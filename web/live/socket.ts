@@ -1,7 +1,7 @@
 // The live picture of the cluster: opens the admin websocket, keeps the picture up to date, and connects again when it breaks.
 
 import { effect, signal } from '@preact/signals';
-import { applyDelta, mayReconnect, type Picture, type ServerMessage } from '../../src/admin/protocol.js';
+import { applyDelta, CLOSE, mayReconnect, type Picture, type ServerMessage } from '../../src/admin/protocol.js';
 import { session, signOut } from '../session.js';
 
 /** `away` is followed by another try. */
@@ -16,6 +16,7 @@ const RETRY_MS = { first: 300, most: 5_000 };
 /** A node says something each second. */
 const SILENCE_MS = 4_000;
 
+let openFor = '';
 let socket: WebSocket | null = null;
 let seq = 0;
 let tries = 0;
@@ -25,9 +26,12 @@ let silence: ReturnType<typeof setTimeout> | undefined;
 /** Connects whenever an administrator is signed in, and disconnects when not. */
 export function keepLive(): void {
   effect(() => {
-    const { adminToken } = session.value;
+    const token = session.value?.role === 'admin' ? session.value.token : '';
+    // Another tenant is no reason to begin anew.
+    if (token === openFor) return;
+    openFor = token;
     close();
-    if (adminToken !== '') open(adminToken);
+    if (token !== '') open(token);
   });
 }
 
@@ -85,7 +89,7 @@ function watch(mine: WebSocket): void {
   silence = setTimeout(() => {
     if (socket === mine) {
       mine.close();
-      lost(session.value.adminToken, 1006, 'nothing was heard of the node');
+      lost(openFor, 1006, 'nothing was heard of the node');
     }
   }, SILENCE_MS);
 }
@@ -96,7 +100,7 @@ function lost(token: string, code: number, reason: string): void {
   linkFault.value = reason;
   if (!mayReconnect(code)) {
     link.value = 'closed';
-    if (code === 4401 || code === 4403) signOut(reason);
+    if (code === CLOSE.unauthorized || code === CLOSE.forbidden) signOut(reason);
     return;
   }
   link.value = 'away';
