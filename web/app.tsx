@@ -10,6 +10,14 @@ import { Door } from './shell/door.js';
 import { Keys } from './shell/keys.js';
 import { placesOf, Rail } from './shell/rail.js';
 import { Cluster } from './views/cluster/cluster.js';
+import { LetterGroupsView } from './views/letters/groups.js';
+import { LetterList } from './views/letters/list.js';
+import { MessageList } from './views/messages/list.js';
+import { OneMessage } from './views/messages/one.js';
+import { EditSchedule, NewSchedule } from './views/schedules/form.js';
+import { ScheduleList } from './views/schedules/list.js';
+import { OneSchedule } from './views/schedules/one.js';
+import { Stores } from './views/stores.js';
 
 export function App(): JSX.Element {
   return session.value === null ? <Door /> : <Inside tenant={session.value.tenant} />;
@@ -51,17 +59,30 @@ function Inside({ tenant }: { tenant: string }): JSX.Element {
 }
 
 function View({ path }: { path: readonly string[] }): JSX.Element {
-  const [place, id] = path;
+  const [place, id, more] = path;
   switch (place) {
     case 'cluster':
       return isAdmin.value ? <Cluster /> : <ForAdmins />;
+    case 'stores':
+      return isAdmin.value ? <Stores /> : <ForAdmins />;
+    case 'new-schedule':
+      return <NewSchedule />;
+    case 'schedules':
+      if (id === undefined) return <ScheduleList />;
+      return more === 'edit' ? <EditSchedule key={id} id={id} /> : <OneSchedule key={id} id={id} />;
+    case 'messages':
+      return id === undefined ? <MessageList /> : <OneMessage key={id} id={id} />;
+    case 'letters':
+      return id === undefined ? <LetterGroupsView /> : <LetterList />;
     case undefined:
       return <></>;
     default:
-      return <Empty title="There is nothing here">The address names no place of this page{id === undefined ? '' : ` (${place})`}.</Empty>;
+      return <Empty title="There is nothing here">The address names no place of this page.</Empty>;
   }
 }
 
 function ForAdmins(): JSX.Element {
-  return <Empty title="For administrators">The cluster is shown to whoever signs in with an administrator’s token.</Empty>;
+  return (
+    <Empty title="For administrators">The cluster is shown to whoever signs in with an administrator’s token.</Empty>
+  );
 }

@@ -8,6 +8,7 @@ import './styles/tokens.css';
 import './styles/base.css';
 import './styles/shell.css';
 import './styles/cluster.css';
+import './styles/work.css';
 
 const place = document.getElementById('console');
 if (place !== null) {

@@ -38,6 +38,8 @@ export interface Schedule {
   readonly start?: number;
   readonly end?: number;
   readonly idempotencyKey?: string;
+  /** What is shown as a hash in place of itself: body, header, header[Name]. */
+  readonly redact?: string;
 }
 
 export interface NextTime {

@@ -67,7 +67,12 @@ function Dialog({ asked }: { asked: Question }): JSX.Element {
           <button type="button" class="button" onClick={close}>
             Leave it
           </button>
-          <button type="submit" class={`button ${asked.isGrave === true ? 'grave' : 'chief'}`} disabled={isBusy} autofocus>
+          <button
+            type="submit"
+            class={`button ${asked.isGrave === true ? 'grave' : 'chief'}`}
+            disabled={isBusy}
+            autofocus
+          >
             {asked.verb}
           </button>
         </div>

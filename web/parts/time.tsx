@@ -39,7 +39,10 @@ export function fromNow(atMs: number, now: number): string {
 
 /** `2026-11-30 02:51:07`, UTC, with milliseconds where there are any. */
 export function utcText(atMs: number): string {
-  return new Date(atMs).toISOString().replace('T', ' ').replace(/(\.000)?Z$/, '');
+  return new Date(atMs)
+    .toISOString()
+    .replace('T', ' ')
+    .replace(/(\.000)?Z$/, '');
 }
 
 /** The same by a zone's clock, `Mon 30 Nov, 02:51:07`. */
@@ -80,7 +83,9 @@ export function Exactly({ at }: { at: number | string | undefined }): JSX.Elemen
 
 /** `12 400` with thin spaces. */
 export function amount(value: number): string {
-  return new Intl.NumberFormat('en-US', { maximumFractionDigits: value < 10 ? 1 : 0 }).format(value).replaceAll(',', '\u2009');
+  return new Intl.NumberFormat('en-US', { maximumFractionDigits: value < 10 ? 1 : 0 })
+    .format(value)
+    .replaceAll(',', '\u2009');
 }
 
 export function bytes(value: number): string {

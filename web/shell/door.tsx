@@ -38,7 +38,15 @@ export function Door(): JSX.Element {
         </div>
         <label class="field">
           <span>Token</span>
-          <input name="token" type="password" class="mono" autocomplete="off" required autofocus aria-describedby="token-help" />
+          <input
+            name="token"
+            type="password"
+            class="mono"
+            autocomplete="off"
+            required
+            autofocus
+            aria-describedby="token-help"
+          />
           <small id="token-help">
             The administrator’s shows the cluster and every tenant; a tenant’s shows its own work. It stays in this tab.
           </small>

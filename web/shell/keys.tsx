@@ -16,7 +16,10 @@ export function Keys(): JSX.Element | null {
     const onKey = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
       if (document.querySelector('dialog[open]') !== null) return;
-      const place = event.timeStamp - afterG < SECOND_KEY_MS ? placesOf(isAdmin.value).find(({ key }) => key === event.key) : undefined;
+      const place =
+        event.timeStamp - afterG < SECOND_KEY_MS
+          ? placesOf(isAdmin.value).find(({ key }) => key === event.key)
+          : undefined;
       afterG = event.key === 'g' ? event.timeStamp : 0;
       if (place !== undefined) go([place.path]);
       else if (event.key === '?') setOpen(true);
@@ -69,5 +72,7 @@ function Help({ close }: { close: () => void }): JSX.Element {
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  return (
+    target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
 }

@@ -67,9 +67,13 @@ export function Rail(): JSX.Element {
 }
 
 function TenantChoice(): JSX.Element {
-  const { value = [] } = useLoaded('tenants', (signal) => request<readonly { name: string }[]>('/admin/tenants', { signal }));
+  const { value = [] } = useLoaded('tenants', (signal) =>
+    request<readonly { name: string }[]>('/admin/tenants', { signal }),
+  );
   const tenant = session.value?.tenant ?? '';
-  const names = value.some(({ name }) => name === tenant) ? value.map(({ name }) => name) : [tenant, ...value.map(({ name }) => name)];
+  const names = value.some(({ name }) => name === tenant)
+    ? value.map(({ name }) => name)
+    : [tenant, ...value.map(({ name }) => name)];
   return (
     <label class="field">
       <span>Tenant</span>

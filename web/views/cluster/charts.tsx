@@ -57,7 +57,12 @@ export function Chart({ title, unit, lines, history }: Props): JSX.Element {
           {lines.map((line) => (
             <li key={line.label}>
               <svg width="18" height="8" aria-hidden="true">
-                <path d="M0 4h18" stroke={`var(${line.colour})`} stroke-width="2" stroke-dasharray={line.dash?.join(' ')} />
+                <path
+                  d="M0 4h18"
+                  stroke={`var(${line.colour})`}
+                  stroke-width="2"
+                  stroke-dasharray={line.dash?.join(' ')}
+                />
               </svg>
               {line.label} <strong>{shown(last === undefined ? null : line.of(last), unit)}</strong>
             </li>
@@ -96,10 +101,17 @@ function optionsOf(lines: readonly Line[], unit: Props['unit'], width: number): 
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1_000), 'UTC'),
     scales: {
       x: { range: (_plot, _min, max) => [max - SHOWN_S, max] },
-      y: { range: (_plot, _min, max) => [0, Math.max(unit === 'rate' ? 4 : 20, (Number.isFinite(max) ? max : 0) * 1.1)] },
+      y: {
+        range: (_plot, _min, max) => [0, Math.max(unit === 'rate' ? 4 : 20, (Number.isFinite(max) ? max : 0) * 1.1)],
+      },
     },
     axes: [
-      { ...axis, space: 90, values: (_plot, ticks) => ticks.map((at) => new Date(at * 1_000).toISOString().slice(11, 19)) },
+      {
+        ...axis,
+        size: 26,
+        space: 90,
+        values: (_plot, ticks) => ticks.map((at) => new Date(at * 1_000).toISOString().slice(11, 19)),
+      },
       {
         ...axis,
         size: 58,

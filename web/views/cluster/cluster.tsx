@@ -30,7 +30,13 @@ export function Cluster(): JSX.Element {
         <div class="title">
           <h1>Cluster</h1>
         </div>
-        {isLost ? <Fault text={`The connection was lost${linkFault.value === '' ? '' : `: ${linkFault.value}`}. Trying again.`} /> : <Empty title="Reading the picture…" />}
+        {isLost ? (
+          <Fault
+            text={`The connection was lost${linkFault.value === '' ? '' : `: ${linkFault.value}`}. Trying again.`}
+          />
+        ) : (
+          <Empty title="Reading the picture…" />
+        )}
       </>
     );
   }

@@ -68,12 +68,18 @@ function told(event: ClusterEvent): { text: string; more: string } {
       return { text: `${event.name} was not heard of for a lease`, more: '' };
     case 'moved': {
       const from = event.from === null ? '' : ` from ${nameOf(event.from)}`;
-      return { text: `${nameOf(event.to)} took ${shardCount(event.shards)}${from}`, more: `${ranges(event.shards)} in ${span(event.durationMs)}` };
+      return {
+        text: `${nameOf(event.to)} took ${shardCount(event.shards)}${from}`,
+        more: `${ranges(event.shards)} in ${span(event.durationMs)}`,
+      };
     }
     case 'given':
       return { text: `${nameOf(event.node)} handed ${shardCount(event.shards)} over`, more: ranges(event.shards) };
     case 'fenced':
-      return { text: `${nameOf(event.node)} found ${shardCount(event.shards)} in other hands`, more: ranges(event.shards) };
+      return {
+        text: `${nameOf(event.node)} found ${shardCount(event.shards)} in other hands`,
+        more: ranges(event.shards),
+      };
     case 'leasesLapsed':
       return { text: `${nameOf(event.node)} could not keep ${shardCount(event.shards)}`, more: ranges(event.shards) };
     case 'swept':

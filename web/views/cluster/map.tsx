@@ -153,8 +153,9 @@ function Told({ picture, shard }: { picture: Picture; shard: number }): JSX.Elem
   return (
     <>
       <strong>Shard {shard}</strong> · {state}
-      {owner !== null && ` ${state === 'owned' ? 'by' : 'from'} ${nameOf(owner)}`} · epoch {epoch} · {queued[shard] ?? 0} queued
-      · {due[shard] ?? 0} due · {inFlight[shard] ?? 0} in flight · {span(lagMs[shard] ?? 0)} late
+      {owner !== null && ` ${state === 'owned' ? 'by' : 'from'} ${nameOf(owner)}`} · epoch {epoch} ·{' '}
+      {queued[shard] ?? 0} queued · {due[shard] ?? 0} due · {inFlight[shard] ?? 0} in flight · {span(lagMs[shard] ?? 0)}{' '}
+      late
     </>
   );
 }

@@ -51,7 +51,7 @@ function Row({ node, picture }: { node: NodePicture; picture: Picture }): JSX.El
   const share = node.shards / Math.max(1, picture.cluster.shards);
   return (
     <tr data-node={node.name} class={node.state}>
-      <td class="nowrap">
+      <td>
         <OwnerSign name={node.name} /> <strong>{node.name}</strong>
         {node.id === picture.cluster.servedBy && <span class="tag answers">answers you</span>}
       </td>

@@ -1,0 +1,110 @@
+// The next ten times of an expression, as one types it: in UTC and by the zone's clock, with what daylight saving does to them.
+
+import type { JSX } from 'preact';
+import { useLoaded } from '../../api/loaded.js';
+import { previewCron } from '../../api/schedules.js';
+import type { NextTime } from '../../api/shapes.js';
+import { Icon } from '../../parts/icons.js';
+import { fromNow, nowMs } from '../../parts/time.js';
+
+/** From the last key to the question. */
+const TYPING_MS = 120;
+
+interface Props {
+  readonly cron: string;
+  readonly timeZone: string;
+}
+
+export function Preview({ cron, timeZone }: Props): JSX.Element {
+  const expression = cron.trim();
+  const { value, fault, isLoading } = useLoaded(
+    `${expression}\n${timeZone}`,
+    (signal) => (expression === '' ? Promise.resolve(null) : previewCron(expression, timeZone, signal)),
+    { waitMs: TYPING_MS, keepOld: true },
+  );
+  return (
+    <section class="sheet preview" aria-labelledby="preview" aria-busy={isLoading}>
+      <header>
+        <h2 id="preview">The next ten times</h2>
+      </header>
+      <div class="pad" aria-live="polite">
+        {expression === '' && <p class="quiet">They are shown here as you write the expression.</p>}
+        {fault !== '' && expression !== '' && <p class="notice">{fault}</p>}
+        {fault === '' && expression !== '' && value != null && (
+          <>
+            <Times
+              times={value.times}
+              timeZone={timeZone === '' ? (/^(?:CRON_)?TZ=(\S+)/.exec(expression)?.[1] ?? 'UTC') : timeZone}
+            />
+            {value.dayRule === 'or' && (
+              <p class="notice warn">Both day fields are restricted: a day that fits either of them counts.</p>
+            )}
+          </>
+        )}
+      </div>
+    </section>
+  );
+}
+
+function Times({ times, timeZone }: { times: readonly NextTime[]; timeZone: string }): JSX.Element {
+  const isUtc = timeZone === 'UTC' || timeZone === 'Etc/UTC';
+  return (
+    <table class="table">
+      <thead>
+        <tr>
+          <th>UTC</th>
+          {!isUtc && <th>{timeZone}</th>}
+          <th class="number">Away</th>
+        </tr>
+      </thead>
+      <tbody>
+        {times.map(({ utc, local, dst }) => (
+          <tr key={utc} data-dst={dst ?? ''}>
+            <td class="nowrap">
+              {day(utc)} {clock(utc)}
+            </td>
+            {!isUtc && (
+              <td>
+                <span class="nowrap">
+                  {day(local)} {clock(local)} <span class="quiet">{offset(local)}</span>
+                </span>
+                {dst !== null && <Dst dst={dst} />}
+              </td>
+            )}
+            <td class="number nowrap quiet">{fromNow(Date.parse(utc), nowMs.value)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Dst({ dst }: { dst: 'gap' | 'overlap' }): JSX.Element {
+  return (
+    <span class="state warn dst">
+      <Icon name="skip" size={11} />
+      {dst === 'gap' ? 'the clock skips its time: fires right after' : 'the clock shows this twice'}
+    </span>
+  );
+}
+
+/** `Sun 8 Mar 2026` of an ISO text, by the text's own clock. */
+function day(iso: string): string {
+  return new Intl.DateTimeFormat('en-GB', {
+    timeZone: 'UTC',
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+  })
+    .format(new Date(`${iso.slice(0, 10)}T00:00:00Z`))
+    .replace(',', '');
+}
+
+function clock(iso: string): string {
+  return iso.slice(11, 19);
+}
+
+function offset(iso: string): string {
+  return /(?:[+-]\d\d:\d\d|Z)$/.exec(iso)?.[0] ?? '';
+}
