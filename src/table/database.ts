@@ -24,8 +24,8 @@ export interface DatabaseSettings {
 export interface Queryable {
   /** Runs sql/<name>.sql. Throws CarillonError TABLE_UNAVAILABLE when PostgreSQL cannot be reached or is stopping. */
   run<Row extends object>(name: string, values?: readonly unknown[]): Promise<Row[]>;
-  /** Runs a statement given as text: for DDL and for filters that are put together. */
-  text<Row extends object>(statement: string, values?: readonly unknown[]): Promise<Row[]>;
+  /** Runs a statement given as text: for DDL and for filters that are put together. `timeoutMs`: when it may take longer than others. */
+  text<Row extends object>(statement: string, values?: readonly unknown[], timeoutMs?: number): Promise<Row[]>;
 }
 
 /**
@@ -73,7 +73,12 @@ export class Database implements Queryable {
     client.on('error', this.#onError);
     const connection: Queryable = {
       run: (name, values = []) => query(client, { text: sql(name), values: [...values] }),
-      text: (statement, values = []) => query(client, { text: statement, values: [...values] }),
+      text: (statement, values = [], timeoutMs) =>
+        query(client, {
+          text: statement,
+          values: [...values],
+          ...(timeoutMs !== undefined && { query_timeout: timeoutMs }),
+        }),
     };
     try {
       await query(client, { text: 'begin' });
