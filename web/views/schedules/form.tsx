@@ -112,7 +112,7 @@ function Form({ first, generation, isBinary = false, redact = '' }: FormProps): 
             isMono
             isRequired
             hasFocus
-            hint="minute hour day month weekday, or @hourly, @every 90s"
+            hint="0 2 * * *"
           />
           <Zone value={draft.timeZone} set={(timeZone) => set({ timeZone })} />
           <Field

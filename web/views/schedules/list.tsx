@@ -121,7 +121,7 @@ function Row({ schedule, reload }: { schedule: Schedule; reload: () => void }): 
   const { scheduleId, state, cron, timeZone, destination, method, labels = [] } = schedule;
   return (
     <tr data-schedule={scheduleId}>
-      <td>
+      <td class="names">
         <a class="name" href={href(['schedules', scheduleId])}>
           {scheduleId}
         </a>{' '}
