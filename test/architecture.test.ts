@@ -32,6 +32,7 @@ const tools = [
   ...filesBelow('cluster', /\.ts$/),
   ...filesBelow('scripts', /\.(ts|mjs)$/),
   ...filesBelow('bench', /\.ts$/),
+  ...filesBelow('web', /\.tsx?$/),
 ];
 const scripts = filesBelow('src', /\.lua$/);
 const statements = filesBelow('src', /\.sql$/);

@@ -53,7 +53,10 @@ export function readDefinition(source: ScheduleSource, config: Config): Schedule
     );
   }
   if (source.mayKeep !== true && valueOf(settings, 'Carillon-Keep') !== null) {
-    throw new CarillonError('INVALID_REQUEST', 'Carillon-Keep is for a single schedule that is edited, not for a batch');
+    throw new CarillonError(
+      'INVALID_REQUEST',
+      'Carillon-Keep is for a single schedule that is edited, not for a batch',
+    );
   }
   const timeZone = valueOf(settings, 'Carillon-Time-Zone');
   expressionOf({ cron, timeZone });

@@ -86,3 +86,9 @@ export function Area({ label, value, set, note }: AreaProps): JSX.Element {
     </label>
   );
 }
+
+/** What is written in a form's field of this name, without blanks around it. */
+export function writtenIn(form: HTMLFormElement, name: string): string {
+  const value = new FormData(form).get(name);
+  return typeof value === 'string' ? value.trim() : '';
+}

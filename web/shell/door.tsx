@@ -3,6 +3,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { ApiFault, request, textOf } from '../api/request.js';
+import { writtenIn } from '../parts/fields.js';
 import { Bell } from '../parts/icons.js';
 import { Fault } from '../parts/notices.js';
 import { signIn, signInFault, type Session } from '../session.js';
@@ -14,7 +15,7 @@ export function Door(): JSX.Element {
   const [fault, setFault] = useState(signInFault.value);
   const [isBusy, setBusy] = useState(false);
   const submit = async (form: HTMLFormElement): Promise<void> => {
-    const token = String(new FormData(form).get('token') ?? '').trim();
+    const token = writtenIn(form, 'token');
     setBusy(true);
     try {
       signIn(await whose(token));

@@ -3,6 +3,7 @@
 import type { JSX } from 'preact';
 import { useLoaded } from '../../api/loaded.js';
 import { explain, type Explanation } from '../../api/schedules.js';
+import { writtenIn } from '../../parts/fields.js';
 import { Fault } from '../../parts/notices.js';
 import { Exactly, utcText } from '../../parts/time.js';
 import { href, setQuery } from '../../route.js';
@@ -18,7 +19,7 @@ export function Explain({ id, at }: { id: string; at: string }): JSX.Element {
           class="explain-ask"
           onSubmit={(event) => {
             event.preventDefault();
-            setQuery({ at: String(new FormData(event.currentTarget).get('at') ?? '').trim() });
+            setQuery({ at: writtenIn(event.currentTarget, 'at') });
           }}
         >
           <label class="field">
