@@ -222,7 +222,7 @@ export interface StorePicture {
 
 // ---- events -------------------------------------------------------------------------------------------------------------------------
 
-/** `id` is of this event alone and the same on every node. */
+/** `id` is of this event alone. */
 export type ClusterEvent = { readonly id: string; readonly atMs: number } & (
   NodeEvent | MovedEvent | ShardsEvent | SweptEvent
 );
@@ -301,8 +301,13 @@ export function applyDelta(picture: Picture, delta: Delta): Picture {
     history: rates === undefined ? picture.history : [...picture.history, rates].slice(-HISTORY_KEPT),
     sweeps: sweeps ?? picture.sweeps,
     stores: stores ?? picture.stores,
-    events: events.length === 0 ? picture.events : [...picture.events, ...events].slice(-EVENTS_KEPT),
+    events: events.length === 0 ? picture.events : inOrder([...picture.events, ...events]).slice(-EVENTS_KEPT),
   };
+}
+
+/** What a node remembers from before may come after what happened since. */
+function inOrder(events: ClusterEvent[]): ClusterEvent[] {
+  return events.sort((a, b) => a.atMs - b.atMs);
 }
 
 function changedNodes(

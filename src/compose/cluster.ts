@@ -12,6 +12,7 @@ import { Roster } from '../membership/roster.js';
 import { ShardHolder } from '../membership/shard-holder.js';
 import { ShardLocks } from '../membership/shard-locks.js';
 import { Channels } from '../queue/channels.js';
+import { ConsoleChannels } from '../queue/console-channels.js';
 import { createRedis, createSubscriber, openRedis } from '../queue/connect.js';
 import type { ShardQueue } from '../queue/shard-queue.js';
 import type { Database } from '../table/database.js';
@@ -25,6 +26,7 @@ const MIN_LOCK_ANSWER_MS = 100;
 export interface NodeCluster {
   readonly locks: ShardLocks;
   readonly channels: Channels;
+  readonly consoleChannels: ConsoleChannels;
   readonly holder: ShardHolder;
   readonly membership: Membership;
   /** Wakes a shard's actor here, or tells the node that owns it. */
@@ -64,6 +66,7 @@ export function makeCluster(parts: {
     onTrouble: () => undefined,
   });
   const channels = new Channels(redis, subscriber, prefix);
+  const consoleChannels = new ConsoleChannels(redis, subscriber, prefix);
   const locks = new ShardLocks(
     lockClients,
     { keyPrefix: `${prefix}:{locks}:`, leaseMs: config.CARILLON_LEASE_MS },
@@ -136,6 +139,7 @@ export function makeCluster(parts: {
   return {
     locks,
     channels,
+    consoleChannels,
     holder,
     membership,
     wake: (shard, dueAtMs) => {

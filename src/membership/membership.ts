@@ -30,8 +30,12 @@ export interface MembershipSettings {
 /** What happened to leases, for those who measure. */
 export interface MembershipEvents {
   readonly onGiven: (shards: number, durationMs: number) => void;
-  readonly onTaken: (shards: number, durationMs: number) => void;
-  readonly onLapsed: (shards: number) => void;
+  readonly onTaken: (shards: number, durationMs: number, taken: readonly number[]) => void;
+  readonly onLapsed: (shards: number, lost: readonly number[]) => void;
+  /** Shards are about to be given away. */
+  readonly onGiving?: (shards: readonly number[]) => void;
+  /** A heartbeat read the roster. */
+  readonly onView?: (view: RosterView) => void;
 }
 
 interface MembershipParts {
@@ -173,7 +177,7 @@ export class Membership {
     if (locks.troubleMs > 0) await locks.probe();
     if (lost.length > 0) {
       log.warn({ shards: lost }, 'leases lapsed');
-      events.onLapsed(lost.length);
+      events.onLapsed(lost.length, lost);
     }
     return this.#quietly('heartbeat', async () => {
       const about = {
@@ -183,6 +187,7 @@ export class Membership {
         able: this.#unableMs() < settings.leaseMs,
       };
       this.#view = await roster.beat(settings.id, about, holder.owned());
+      events.onView?.(this.#view);
       this.#beats += 1;
     });
   }
@@ -249,6 +254,7 @@ export class Membership {
     if (shards.length === 0) return;
     const { holder, roster, locks, channels, settings, events, time } = this.#parts;
     const startedAtMs = time.monotonicMs();
+    events.onGiving?.(shards);
     await this.#whileMoving(shards, async () => {
       await holder.give(shards);
       // The name first: or it could be taken off after the next owner has written its own.
@@ -274,7 +280,7 @@ export class Membership {
         const others = locked.filter((shard) => !taken.includes(shard));
         if (others.length > 0) await locks.release(others);
       }
-      events.onTaken(taken.length, time.monotonicMs() - startedAtMs);
+      events.onTaken(taken.length, time.monotonicMs() - startedAtMs, taken);
     });
   }
 
