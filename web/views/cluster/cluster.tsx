@@ -14,7 +14,7 @@ import { Nodes } from './nodes.js';
 const THROUGHPUT: readonly Line[] = [
   { label: 'delivered', colour: '--good', isFilled: true, of: ({ delivered }) => delivered },
   { label: 'accepted', colour: '--wait', dash: [7, 3], of: ({ accepted }) => accepted },
-  { label: 'retried, failed', colour: '--bad', dash: [2, 3], of: ({ retried, failed }) => retried + failed },
+  { label: 'failed', colour: '--bad', dash: [2, 3], of: ({ retried, failed }) => retried + failed },
 ];
 const LAG: readonly Line[] = [
   { label: 'p50', colour: '--good', isFilled: true, of: ({ lagP50Ms }) => lagP50Ms },
@@ -61,8 +61,8 @@ export function Cluster(): JSX.Element {
           </section>
           <Nodes picture={shown} />
           <div class="charts">
-            <Chart title="Throughput, a second" unit="rate" lines={THROUGHPUT} history={history} />
-            <Chart title="Lag: start after due time" unit="time" lines={LAG} history={history} />
+            <Chart title="Throughput /s" unit="rate" lines={THROUGHPUT} history={history} />
+            <Chart title="Start after due time" unit="time" lines={LAG} history={history} />
           </div>
         </div>
         <Events events={shown.events} />

@@ -15,7 +15,8 @@ const SPREAD_MS = 420;
 const columnsFor = (shards: number): number => (shards <= 64 ? 16 : shards <= 512 ? 32 : 64);
 
 export function ShardMap({ picture }: { picture: Picture }): JSX.Element {
-  const { shards, levels } = picture;
+  const { shards, levels, nodes } = picture;
+  const doubted = new Set(nodes.flatMap(({ id, state }) => (state === 'suspect' || state === 'unable' ? [id] : [])));
   const columns = columnsFor(shards.length);
   const [chosen, setChosen] = useState<number | null>(null);
   const [entry, setEntry] = useState(0);
@@ -55,6 +56,7 @@ export function ShardMap({ picture }: { picture: Picture }): JSX.Element {
                 epoch={epoch}
                 load={loadOf((levels.inFlight[shard] ?? 0) + (levels.due[shard] ?? 0))}
                 isLate={(levels.lagMs[shard] ?? 0) > LATE_MS}
+                isDoubted={owner !== null && doubted.has(owner)}
                 isEntry={shard === entry}
                 choose={setChosen}
               />
@@ -82,6 +84,8 @@ interface CellProps {
   readonly epoch: number;
   readonly load: number;
   readonly isLate: boolean;
+  /** Whether its owner may be gone. */
+  readonly isDoubted: boolean;
   readonly isEntry: boolean;
   readonly choose: (shard: number) => void;
 }
@@ -96,13 +100,21 @@ interface Shown {
   readonly motion: '' | 'hop' | 'arrive';
 }
 
-const Cell = memo(function Cell({ shard, owner, state, epoch, load, isLate, isEntry, choose }: CellProps): JSX.Element {
+const Cell = memo(function Cell(props: CellProps): JSX.Element {
+  const { shard, owner, state, epoch, load, isLate, isDoubted, isEntry, choose } = props;
   const shown = useRef<Shown>({ owner, state, turn: 0, from: '', motion: '' });
   const before = shown.current;
   if (before.owner !== owner || before.state !== state) shown.current = next(before, owner, state);
   const { turn, from, motion } = shown.current;
   const mark = owner === '' ? null : markOf(owner);
-  const classes = ['cell', state, motion, mark === null ? '' : `p${mark.pattern}`, isLate ? 'late' : ''];
+  const classes = [
+    'cell',
+    state,
+    motion,
+    mark === null ? '' : `p${mark.pattern}`,
+    isLate ? 'late' : '',
+    isDoubted ? 'doubted' : '',
+  ];
   return (
     <div
       role="gridcell"

@@ -29,7 +29,6 @@ export function Nodes({ picture }: { picture: Picture }): JSX.Element {
             <th class="number">Delivers</th>
             <th class="number">CPU</th>
             <th class="number">Memory</th>
-            <th class="number">Loop</th>
             <th>
               <span class="unseen">What can be done</span>
             </th>
@@ -66,9 +65,10 @@ function Row({ node, picture }: { node: NodePicture; picture: Picture }): JSX.El
       <td class="number">{span(node.uptimeMs)}</td>
       <td class="number">{load === null ? '–' : `${amount(load.inFlight)} / ${amount(load.capacity)}`}</td>
       <td class="number">{load === null ? '–' : `${amount(load.deliveriesPerS)} /s`}</td>
-      <td class="number">{load === null ? '–' : `${Math.round(100 * load.cpu)} %`}</td>
+      <td class="number" title={load === null ? undefined : `Timers wait ${span(load.loopDelayMs)} at most`}>
+        {load === null ? '–' : `${Math.round(100 * load.cpu)} %`}
+      </td>
       <td class="number">{load === null ? '–' : bytes(load.memoryBytes)}</td>
-      <td class="number">{load === null ? '–' : span(load.loopDelayMs)}</td>
       <td class="number">
         {(node.state === 'active' || node.state === 'joining') && (
           <button type="button" class="button small" onClick={() => askToDrain(node)}>

@@ -88,21 +88,19 @@ function Dst({ dst }: { dst: 'gap' | 'overlap' }): JSX.Element {
   );
 }
 
+const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
 /** `Sun 8 Mar 2026` of an ISO text, by the text's own clock. */
 function day(iso: string): string {
-  return new Intl.DateTimeFormat('en-GB', {
-    timeZone: 'UTC',
-    weekday: 'short',
-    day: 'numeric',
-    month: 'short',
-    year: 'numeric',
-  })
-    .format(new Date(`${iso.slice(0, 10)}T00:00:00Z`))
-    .replace(',', '');
+  const date = new Date(`${iso.slice(0, 10)}T00:00:00Z`);
+  const [weekday, month] = [WEEKDAYS[date.getUTCDay()], MONTHS[date.getUTCMonth()]];
+  return `${weekday ?? ''} ${date.getUTCDate()} ${month ?? ''} ${date.getUTCFullYear()}`;
 }
 
 function clock(iso: string): string {
-  return iso.slice(11, 19);
+  const time = iso.slice(11, 19);
+  return time.endsWith(':00') ? time.slice(0, 5) : time;
 }
 
 function offset(iso: string): string {
