@@ -12,15 +12,16 @@ export interface ScheduleFilter {
   readonly search?: string;
 }
 
-const PAGE = '50';
+const PAGE = 50;
 
 export async function listSchedules(
   filter: ScheduleFilter,
   cursor: string,
   signal: AbortSignal,
+  count = PAGE,
 ): Promise<Page<Schedule>> {
   const { schedules, cursor: next } = await request<{ schedules: Schedule[]; cursor?: string }>('/v2/schedules', {
-    query: { ...filter, count: PAGE, cursor },
+    query: { ...filter, count: String(count), cursor },
     signal,
   });
   return { items: schedules, cursor: next };

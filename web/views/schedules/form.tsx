@@ -3,8 +3,8 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { useLoaded } from '../../api/loaded.js';
-import { ApiFault, textOf } from '../../api/request.js';
-import { getSchedule, saveSchedule } from '../../api/schedules.js';
+import { textOf } from '../../api/request.js';
+import { getSchedule, listSchedules, saveSchedule } from '../../api/schedules.js';
 import { Field, Choice, Area } from '../../parts/fields.js';
 import { Fault, say } from '../../parts/notices.js';
 import { go, href } from '../../route.js';
@@ -291,12 +291,8 @@ function WhatItDoes({ draft, generation }: { draft: Draft; generation: number })
   return <p>Makes a new schedule, which fires from its next time on.</p>;
 }
 
+/** An id sorts before all that begin with it. */
 async function exists(id: string, signal: AbortSignal): Promise<boolean> {
-  try {
-    await getSchedule(id, signal);
-    return true;
-  } catch (error) {
-    if (error instanceof ApiFault && error.status === 404) return false;
-    throw error;
-  }
+  const { items } = await listSchedules({ idPrefix: id }, '', signal, 1);
+  return items[0]?.scheduleId === id;
 }
