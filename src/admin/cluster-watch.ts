@@ -131,6 +131,11 @@ export class ClusterWatch {
     if (this.#cancel === null || this.#isKnown(event)) return;
     this.#map.told(event, this.#parts.time.monotonicMs());
     this.#events = [...this.#events, event].sort((a, b) => a.atMs - b.atMs).slice(-EVENTS_KEPT);
+    if (event.kind === 'lapsed') {
+      // Its shards may have others a moment later, and are to be seen without anybody before.
+      this.#publish(false);
+      return;
+    }
     this.#soon ??= this.#parts.time.after(SOON_MS, () => {
       this.#soon = null;
       if (this.#cancel !== null) this.#publish(false);

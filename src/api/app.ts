@@ -16,6 +16,7 @@ import { registerBatch } from './routes/batch.js';
 import { registerCron } from './routes/cron.js';
 import { registerDlq } from './routes/dlq.js';
 import { registerEvents } from './routes/events.js';
+import { registerExplain } from './routes/explain.js';
 import { registerHealth } from './routes/health.js';
 import { registerKeys } from './routes/keys.js';
 import { registerMessages } from './routes/messages.js';
@@ -107,6 +108,7 @@ function registerRoutes(app: FastifyInstance, services: ApiServices): void {
   registerBatch(app, services);
   registerSchedules(app, services);
   registerCron(app, services);
+  registerExplain(app, services);
   registerKeys(app, services);
   registerNotImplemented(app);
   registerAdmin(app, services);

@@ -45,8 +45,9 @@ export function makeHooks(metrics: NodeMetrics, diary: NodeDiary, clock: Clock):
       },
       onGiving: (shards) => events.shards('given', shards),
       onView: (view) => {
-        events.seen(view);
+        // What the view shows is there when the events that follow from it are told.
         diary.onView(view);
+        events.seen(view);
       },
     },
     onSwept: (sweep, result, queued, durationMs) => {

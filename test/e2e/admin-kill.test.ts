@@ -15,7 +15,9 @@ it('a kill shows within a second, and then every shard on its way to the others'
   const times = { CARILLON_JOIN_GRACE_MS: 100, CARILLON_LEASE_MS: 3_000, CARILLON_HEARTBEAT_MS: 500 };
   const first = await startTestNode({ ...times, CARILLON_NODE_NAME: 'first' });
   ended.push(() => first.stop());
-  const victim = await nodeProcess({ ...first.config, CARILLON_NODE_NAME: 'victim' });
+  // The port is the process's own.
+  const { CARILLON_PORT: _port, ...settings } = first.config;
+  const victim = await nodeProcess({ ...settings, CARILLON_NODE_NAME: 'victim' });
   ended.push(() => victim.stop());
   await victim.start();
   const client = new AdminClient(first.url, { token: TEST_ADMIN_TOKEN });
@@ -41,6 +43,6 @@ it('a kill shows within a second, and then every shard on its way to the others'
     events.some((event) => event.kind === 'moved' && event.from === id),
   );
   expect(client.gaps).toBe(0);
-});
+}, 60_000);
 
 const isActive = ({ state }: { state: string }): boolean => state === 'active';
