@@ -62,17 +62,18 @@ export const triggerSchedule = (id: string): Promise<{ messageId: string }> =>
   request(`${pathOf(id)}/trigger`, { method: 'POST' });
 
 export interface Explanation {
-  /** A word for what was found. */
+  /** A word for what was found: ran, ran-late, paused, skipped, not-a-time… */
   readonly verdict: string;
   readonly text: string;
   /** ISO 8601, as `nominal` and the times of the evidence. */
   readonly at: string;
-  readonly nominal?: string | null;
-  readonly message?: string | { readonly messageId: string } | null;
+  readonly nominal: string | null;
+  /** The id of the occurrence's message. */
+  readonly message: string | null;
   /** The nominal times before and after. */
-  readonly before?: string | null;
-  readonly after?: string | null;
-  readonly evidence: readonly { readonly at: string; readonly text: string }[];
+  readonly before: string | null;
+  readonly after: string | null;
+  readonly evidence: readonly { readonly at: string | null; readonly text: string }[];
 }
 
 export function explain(id: string, at: string, signal: AbortSignal): Promise<Explanation> {

@@ -55,13 +55,12 @@ function Answer({ id, at }: { id: string; at: string }): JSX.Element {
   const { value, fault } = useLoaded(`${id} ${at}`, (signal) => explain(id, at, signal));
   if (fault !== '') return <Fault text={fault} />;
   if (value === undefined) return <p class="quiet">Looking…</p>;
-  const messageId = typeof value.message === 'string' ? value.message : value.message?.messageId;
   return (
     <div class="explanation" aria-live="polite">
       <p class="verdict" data-verdict={value.verdict}>
         {value.text}
       </p>
-      {value.nominal != null && (
+      {value.nominal !== null && (
         <p class="quiet">
           The occurrence of <Exactly at={value.nominal} />
         </p>
@@ -69,16 +68,16 @@ function Answer({ id, at }: { id: string; at: string }): JSX.Element {
       {value.evidence.length > 0 && (
         <ol class="evidence" aria-label="What this is based on">
           {value.evidence.map((item) => (
-            <li key={`${item.at}${item.text}`}>
-              <time dateTime={item.at}>{utcText(Date.parse(item.at))}</time>
+            <li key={`${item.at ?? ''}${item.text}`}>
+              {item.at === null ? <span /> : <time dateTime={item.at}>{utcText(Date.parse(item.at))}</time>}
               <span>{item.text}</span>
             </li>
           ))}
         </ol>
       )}
       <div class="buttons">
-        {messageId !== undefined && (
-          <a class="button small" href={href(['messages', messageId])}>
+        {value.message !== null && (
+          <a class="button small" href={href(['messages', value.message])}>
             Its message
           </a>
         )}
@@ -90,7 +89,7 @@ function Answer({ id, at }: { id: string; at: string }): JSX.Element {
 }
 
 function Beside({ at, word }: { at: Explanation['before']; word: string }): JSX.Element | null {
-  if (at === null || at === undefined) return null;
+  if (at === null) return null;
   return (
     <button type="button" class="button small" onClick={() => setQuery({ at })} title={at}>
       {word}

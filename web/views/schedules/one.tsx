@@ -34,6 +34,8 @@ export function OneSchedule({ id }: { id: string }): JSX.Element {
         {value !== undefined && <Actions schedule={value} reload={reload} />}
       </div>
       <Fault text={fault} />
+      {/* One that was deleted can still be explained. */}
+      {value === undefined && fault !== '' && <Explain id={id} at={at} />}
       {value !== undefined && (
         <div class="two">
           <div class="stack">
