@@ -35,8 +35,9 @@ export function useLoaded<Value>(
 
   useEffect(() => {
     const abort = new AbortController();
-    const load = async (): Promise<void> => {
-      setState((before) => ({ ...before, isLoading: true }));
+    // Looking again after a while is nothing to tell anybody of.
+    const load = async (isAgain: boolean): Promise<void> => {
+      if (!isAgain) setState((before) => ({ ...before, isLoading: true }));
       try {
         const value = await latest.current(abort.signal);
         if (!abort.signal.aborted) setState({ key, value, fault: '', isLoading: false });
@@ -50,8 +51,8 @@ export function useLoaded<Value>(
         }));
       }
     };
-    const wait = setTimeout(() => void load(), waitMs);
-    const again = everyMs > 0 ? setInterval(() => document.hidden || void load(), everyMs) : undefined;
+    const wait = setTimeout(() => void load(false), waitMs);
+    const again = everyMs > 0 ? setInterval(() => document.hidden || void load(true), everyMs) : undefined;
     return () => {
       clearTimeout(wait);
       clearInterval(again);

@@ -12,13 +12,22 @@ export const link = signal<Link>('closed');
 /** What the node said when it closed the socket. */
 export const linkFault = signal('');
 
+/** The cluster's clock minus this machine's. */
+let clockAheadMs = 0;
+
+/** Now by the cluster's clock, as far as it is known. Epoch ms. */
+export function clusterNowMs(): number {
+  return Date.now() + clockAheadMs;
+}
+
 const RETRY_MS = { first: 300, most: 5_000 };
 /** A node says something each second. */
 const SILENCE_MS = 4_000;
 
 let openFor = '';
 let socket: WebSocket | null = null;
-let seq = 0;
+/** Of the last message that counts; null while a snapshot is waited for. */
+let seq: number | null = null;
 let tries = 0;
 let retry: ReturnType<typeof setTimeout> | undefined;
 let silence: ReturnType<typeof setTimeout> | undefined;
@@ -42,6 +51,8 @@ function close(): void {
   socket = null;
   old?.close();
   picture.value = null;
+  seq = null;
+  linkFault.value = '';
   link.value = 'closed';
   tries = 0;
 }
@@ -66,21 +77,27 @@ function take(from: WebSocket, message: ServerMessage): void {
   watch(from);
   if (message.type === 'snapshot') {
     ({ seq } = message);
-    picture.value = message.picture;
+    show(message.picture);
     link.value = 'live';
     linkFault.value = '';
     tries = 0;
     return;
   }
   const before = picture.peek();
-  if (before === null || message.seq !== seq + 1) {
+  if (before === null || seq === null) return;
+  if (message.seq !== seq + 1) {
     // Something was missed: nothing counts until the whole picture comes again.
-    if (before !== null) from.send(JSON.stringify({ type: 'resync' }));
-    picture.value = null;
+    seq = null;
+    from.send(JSON.stringify({ type: 'resync' }));
     return;
   }
   ({ seq } = message);
-  picture.value = applyDelta(before, message);
+  show(applyDelta(before, message));
+}
+
+function show(next: Picture): void {
+  clockAheadMs = next.atMs - Date.now();
+  picture.value = next;
 }
 
 /** A connection that says nothing is as good as none. */
@@ -97,7 +114,8 @@ function watch(mine: WebSocket): void {
 function lost(token: string, code: number, reason: string): void {
   clearTimeout(silence);
   socket = null;
-  linkFault.value = reason;
+  seq = null;
+  linkFault.value = reason === '' ? `closed with code ${code}` : reason;
   if (!mayReconnect(code)) {
     link.value = 'closed';
     if (code === CLOSE.unauthorized || code === CLOSE.forbidden) signOut(reason);

@@ -2,13 +2,13 @@
 
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
-import { picture } from '../live/socket.js';
+import { clusterNowMs } from '../live/socket.js';
 
 /** Now, each second: by the cluster's clock where it is known, else by this machine's. Epoch ms. */
 export const nowMs = signal(Date.now());
 
 setInterval(() => {
-  if (!document.hidden) nowMs.value = picture.peek()?.atMs ?? Date.now();
+  if (!document.hidden) nowMs.value = clusterNowMs();
 }, 1_000);
 
 const UNITS: readonly (readonly [ms: number, name: string])[] = [

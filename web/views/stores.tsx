@@ -4,6 +4,7 @@ import type { JSX } from 'preact';
 import type { StorePicture, SweepPicture } from '../../src/admin/protocol.js';
 import { picture } from '../live/socket.js';
 import { FactList, type Fact } from '../parts/facts.js';
+import { Lost } from '../parts/lost.js';
 import { Empty } from '../parts/notices.js';
 import { State } from '../parts/state.js';
 import { amount, bytes, Exactly } from '../parts/time.js';
@@ -15,6 +16,7 @@ export function Stores(): JSX.Element {
       <div class="title">
         <h1>Sweeps and stores</h1>
       </div>
+      <Lost />
       {shown === null ? (
         <Empty title="Reading the picture…" />
       ) : (

@@ -3,8 +3,9 @@
 import type { JSX } from 'preact';
 import type { Picture } from '../../../src/admin/protocol.js';
 import { meet, byNumber } from '../../live/owners.js';
-import { link, linkFault, picture } from '../../live/socket.js';
-import { Empty, Fault } from '../../parts/notices.js';
+import { link, picture } from '../../live/socket.js';
+import { Lost } from '../../parts/lost.js';
+import { Empty } from '../../parts/notices.js';
 import { amount, span } from '../../parts/time.js';
 import { Chart, type Line } from './charts.js';
 import { Events } from './events.js';
@@ -24,19 +25,13 @@ const LAG: readonly Line[] = [
 export function Cluster(): JSX.Element {
   const shown = picture.value;
   if (shown === null) {
-    const isLost = link.value === 'away';
     return (
       <>
         <div class="title">
           <h1>Cluster</h1>
         </div>
-        {isLost ? (
-          <Fault
-            text={`The connection was lost${linkFault.value === '' ? '' : `: ${linkFault.value}`}. Trying again.`}
-          />
-        ) : (
-          <Empty title="Reading the picture…" />
-        )}
+        <Lost />
+        {link.value === 'connecting' && <Empty title="Reading the picture…" />}
       </>
     );
   }
@@ -48,6 +43,7 @@ export function Cluster(): JSX.Element {
         <h1>Cluster</h1>
         <Figures picture={shown} />
       </div>
+      <Lost />
       <div class="cluster-body">
         <div class="stack">
           <section class="sheet" aria-labelledby="map">

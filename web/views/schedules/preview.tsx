@@ -61,7 +61,7 @@ function Times({ times, timeZone }: { times: readonly NextTime[]; timeZone: stri
         {times.map(({ utc, local, dst }) => (
           <tr key={utc} data-dst={dst ?? ''}>
             <td class="nowrap">
-              {day(utc)} {clock(utc)}
+              {utc.slice(0, 10)} {clock(utc)}
             </td>
             {!isUtc && (
               <td>
@@ -83,7 +83,7 @@ function Dst({ dst }: { dst: 'gap' | 'overlap' }): JSX.Element {
   return (
     <span class="state warn dst">
       <Icon name="skip" size={11} />
-      {dst === 'gap' ? 'the clock skips its time: fires right after' : 'the clock shows this twice'}
+      {dst === 'gap' ? 'skipped by the clock: right after' : 'shown twice by the clock'}
     </span>
   );
 }
@@ -91,11 +91,11 @@ function Dst({ dst }: { dst: 'gap' | 'overlap' }): JSX.Element {
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** `Sun 8 Mar 2026` of an ISO text, by the text's own clock. */
+/** `Sun 8 Mar` of an ISO text, by the text's own clock. */
 function day(iso: string): string {
   const date = new Date(`${iso.slice(0, 10)}T00:00:00Z`);
   const [weekday, month] = [WEEKDAYS[date.getUTCDay()], MONTHS[date.getUTCMonth()]];
-  return `${weekday ?? ''} ${date.getUTCDate()} ${month ?? ''} ${date.getUTCFullYear()}`;
+  return `${weekday ?? ''} ${date.getUTCDate()} ${month ?? ''}`;
 }
 
 function clock(iso: string): string {
