@@ -109,8 +109,8 @@ function optionsOf(lines: readonly Line[], unit: Props['unit'], width: number): 
       {
         ...axis,
         size: 26,
-        space: 90,
-        values: (_plot, ticks) => ticks.map((at) => new Date(at * 1_000).toISOString().slice(11, 19)),
+        space: 48,
+        values: (_plot, ticks) => ticks.map((at) => new Date(at * 1_000).toISOString().slice(11, 16)),
       },
       {
         ...axis,
