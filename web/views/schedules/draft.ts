@@ -129,11 +129,15 @@ function headerLines(headers: Schedule['header']): string {
 }
 
 function forwarded(lines: string): Record<string, string> {
-  const pairs = lines.split('\n').flatMap((line) => {
+  const found: Record<string, string> = {};
+  for (const line of lines.split('\n')) {
     const [, name = '', value = ''] = /^\s*([^\s:]+)\s*:\s*(.*?)\s*$/.exec(line) ?? [];
-    return name === '' ? [] : [[`Upstash-Forward-${name}`, value]];
-  });
-  return Object.fromEntries(pairs) as Record<string, string>;
+    if (name === '') continue;
+    const setting = `Upstash-Forward-${name}`;
+    // Browsers send one line for a name; a comma means the same.
+    found[setting] = setting in found ? `${found[setting] ?? ''}, ${value}` : value;
+  }
+  return found;
 }
 
 /** A line that is no header, for the form to complain about; '' when all are. */
