@@ -3,7 +3,7 @@
 import { CarillonError } from '../domain/errors.js';
 
 /** The lists that have cursors; one list's cursor is refused by the others. */
-export type CursorKind = 'dlq' | 'events' | 'events-earliest' | 'runs' | 'schedules';
+export type CursorKind = 'dlq' | 'events' | 'events-earliest' | 'runs' | 'schedules' | 'pending';
 
 const CURSOR_MAX_LENGTH = 400;
 

@@ -79,6 +79,8 @@ const RUN_PARAMETERS = {
   key: several('Idempotency keys. Repeatable. A retry from the dead letters comes with what it was retried from.'),
   label: several('Labels. Repeatable or separated by commas.'),
   state: several('pending, delivered, failed, canceled, skipped. Repeatable or separated by commas.'),
+  url: several('Whole destinations, as they were given. Repeatable.'),
+  host: several('Hosts of destinations, with or without the port. Repeatable or separated by commas.'),
   from: time('Earliest due time, inclusive: ISO 8601, a date (from its start, UTC), or Unix milliseconds.'),
   to: time('Latest due time, inclusive: ISO 8601, a date (to its end, UTC), or Unix milliseconds.'),
   occurrence: time('One nominal time of the schedule, exactly, whenever it was due. Takes one schedule.'),
@@ -99,6 +101,11 @@ export const scheduleListParameters = query({
   idPrefix: Type.String({ description: 'How the id begins.' }),
   search: Type.String({ description: 'A text that the id or the destination contains, whatever the case.' }),
   count: count('Most schedules on a page; a larger number counts as 1000.', 1000, 100),
+  cursor,
+});
+
+export const exportParameters = query({
+  count: count('Most items on a page; a larger number counts as 1000.', 1000, 500),
   cursor,
 });
 

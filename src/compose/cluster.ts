@@ -16,7 +16,7 @@ import { ConsoleChannels } from '../queue/console-channels.js';
 import { createRedis, createSubscriber, openRedis } from '../queue/connect.js';
 import type { ShardQueue } from '../queue/shard-queue.js';
 import type { Database } from '../table/database.js';
-import { grantEpochs, overtakeEpochs, readShards, renewEpochs } from '../table/epochs.js';
+import { grantEpochs, overtakenShards, overtakeEpochs, readShards, renewEpochs } from '../table/epochs.js';
 
 const DEATHS_REMEMBERED_MS = 5 * 60_000;
 /** A lock server's answer is waited for so long, as a part of a lease: several must fit into what is left of it. */
@@ -77,6 +77,7 @@ export function makeCluster(parts: {
       grant: (node, shards) => grantEpochs(database, node, shards),
       renew: (node, held) => renewEpochs(database, node, held),
       overtake: (node, stored) => overtakeEpochs(database, node, stored),
+      overtaken: (held) => overtakenShards(database, held),
     },
     queue,
     node: identity,
