@@ -218,6 +218,7 @@ describe.skipIf(program === null)('the console', () => {
     it('retries a dead letter, a group at a time, and shows what became of it', async () => {
       first.sink.answer(() => ({ status: 500, body: '{"why": "out of order"}' }));
       for (let n = 0; n < 3; n += 1) await publish('/broken', { 'Upstash-Retries': '0' }, `{"order": ${n}}`);
+      await expect.poll(deadLetters, poll).toBe(3);
       await go('letters');
       const group = page.locator(`tr[data-destination="${first.sink.url}/broken"]`);
       await expect
@@ -288,6 +289,10 @@ describe.skipIf(program === null)('the console', () => {
     });
   });
 
+  const deadLetters = async (): Promise<number> => {
+    const answer = await first.call('GET', '/v2/dlq');
+    return ((await answer.json()) as { messages: unknown[] }).messages.length;
+  };
   const skippedRun = async (schedule: string): Promise<string> => {
     const read = async (): Promise<string> => {
       const answer = await first.call('GET', `/v2/runs?schedule=${schedule}&state=skipped&count=1`);
