@@ -95,7 +95,7 @@ function optionsOf(lines: readonly Line[], unit: Props['unit'], width: number): 
   return {
     width,
     height: HEIGHT,
-    padding: [8, 12, 0, 0],
+    padding: [8, 20, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 } },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1_000), 'UTC'),

@@ -57,7 +57,7 @@ export function Cluster(): JSX.Element {
           </section>
           <Nodes picture={shown} />
           <div class="charts">
-            <Chart title="Throughput /s" unit="rate" lines={THROUGHPUT} history={history} />
+            <Chart title="Each second" unit="rate" lines={THROUGHPUT} history={history} />
             <Chart title="Start after due time" unit="time" lines={LAG} history={history} />
           </div>
         </div>

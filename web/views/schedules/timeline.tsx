@@ -15,6 +15,8 @@ import { setQuery } from '../../route.js';
 /** More marks than this lie on top of each other; so many nominal times the API gives at once. */
 const MARKS_MAX = 100;
 const REFRESH_MS = 3_000;
+/** What was due so lately may be recorded by now, and not read yet. */
+const SETTLING_MS = REFRESH_MS + 2_000;
 /** How many occurrences the line has room for, on each side of now. */
 const EACH_SIDE = 12;
 const SHORTEST_MS = 20_000;
@@ -86,7 +88,7 @@ export function Timeline({ schedule, chosen }: { schedule: Schedule; chosen: str
         <ul aria-label="Occurrences, the earliest first">
           {shown.map((mark) => (
             <li key={`${mark.atMs} ${mark.run?.messageId ?? ''}`} style={{ left: `${place(mark.atMs)}%` }}>
-              <Dot mark={mark} isPast={mark.atMs <= now} isChosen={mark.atMs === chosenMs} pick={pick} />
+              <Dot mark={mark} isPast={mark.atMs <= now - SETTLING_MS} isChosen={mark.atMs === chosenMs} pick={pick} />
             </li>
           ))}
         </ul>
