@@ -56,9 +56,9 @@ export function Chart({ title, unit, lines, history }: Props): JSX.Element {
         <ul class="legend">
           {lines.map((line) => (
             <li key={line.label}>
-              <svg width="18" height="8" aria-hidden="true">
+              <svg width="14" height="8" aria-hidden="true">
                 <path
-                  d="M0 4h18"
+                  d="M0 4h14"
                   stroke={`var(${line.colour})`}
                   stroke-width="2"
                   stroke-dasharray={line.dash?.join(' ')}
