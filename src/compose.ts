@@ -138,7 +138,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
     onCaughtUp: (leftToSweeps) => log.info({ leftToSweeps }, 'the queue takes work again'),
   });
   const parts = actorParts({ config, log, identity, database, queue, offers, recorder, http, clock, cluster, metrics });
-  watchLevels(metrics, { ...cluster, slots: parts.slots, recorder, redis, offers });
+  watchLevels(metrics, { ...cluster, slots: parts.slots, recorder, redis, offers, sweeper });
   const intake = new NodeIntake({
     database,
     recorder,
@@ -153,6 +153,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
       idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
     },
     onAccept: (result, messages) => metrics.accepted(result, messages),
+    onTier: (tier, messages) => metrics.acceptedInTier(tier, messages),
   });
   const maintenance = new Maintenance(
     database,
@@ -288,7 +289,7 @@ function makeSweeper(parts: {
       shards: config.CARILLON_SHARDS,
       promoteEveryMs,
       rescueEveryMs: config.CARILLON_RESCUE_EVERY_MS,
-      onSwept: (sweep, result, queued, durationMs) => metrics.swept(sweep, result, queued, durationMs),
+      onSwept: (end) => metrics.swept(end),
     },
     log,
   );
