@@ -17,6 +17,7 @@ import { registerCron } from './routes/cron.js';
 import { registerDlq } from './routes/dlq.js';
 import { registerEvents } from './routes/events.js';
 import { registerExport } from './routes/export.js';
+import { registerExplain } from './routes/explain.js';
 import { registerHealth } from './routes/health.js';
 import { registerKeys } from './routes/keys.js';
 import { registerMessages } from './routes/messages.js';
@@ -110,6 +111,7 @@ function registerRoutes(app: FastifyInstance, services: ApiServices): void {
   registerSchedules(app, services);
   registerScheduleBatch(app, services);
   registerCron(app, services);
+  registerExplain(app, services);
   registerKeys(app, services);
   registerNotImplemented(app);
   registerAdmin(app, services);

@@ -50,7 +50,8 @@ export async function requireSchedule(services: ApiServices, tenantId: number, t
   return schedule;
 }
 
-function noSchedule(text: string): CarillonError {
+/** The fault of an id that no schedule has. */
+export function noSchedule(text: string): CarillonError {
   return new CarillonError('NOT_FOUND', `there is no schedule ${JSON.stringify(text.slice(0, 80))}`);
 }
 
