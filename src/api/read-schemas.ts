@@ -79,6 +79,8 @@ const RUN_PARAMETERS = {
   key: several('Idempotency keys. Repeatable. A retry from the dead letters comes with what it was retried from.'),
   label: several('Labels. Repeatable or separated by commas.'),
   state: several('pending, delivered, failed, canceled, skipped. Repeatable or separated by commas.'),
+  url: several('Whole destinations, as they were given. Repeatable.'),
+  host: several('Hosts of destinations, with or without the port. Repeatable or separated by commas.'),
   from: time('Earliest due time, inclusive: ISO 8601, a date (from its start, UTC), or Unix milliseconds.'),
   to: time('Latest due time, inclusive: ISO 8601, a date (to its end, UTC), or Unix milliseconds.'),
   occurrence: time('One nominal time of the schedule, exactly, whenever it was due. Takes one schedule.'),
