@@ -146,7 +146,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
   const stores = { database, queue, offers, recorder };
   const parts = actorParts({ ...stores, config, log, identity, http, clock, cluster, metrics, hooks });
   const admin = makeConsole({ ...stores, config, log, identity, redis, clock, cluster, diary, sweeper });
-  watchLevels(metrics, { ...cluster, slots: parts.slots, recorder, redis, offers });
+  watchLevels(metrics, { ...cluster, slots: parts.slots, recorder, redis, offers, sweeper });
   const intake = new NodeIntake({
     database,
     recorder,
@@ -161,6 +161,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
       idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
     },
     onAccept: hooks.onAccept,
+    onTier: hooks.onTier,
   });
   const maintenance = new Maintenance(
     database,

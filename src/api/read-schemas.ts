@@ -126,6 +126,16 @@ export const messageObject = Type.Object(
   { additionalProperties: true, description: 'A message; optional fields are left out, never null.' },
 );
 
+export const pendingObject = Type.Intersect([
+  messageObject,
+  Type.Object({
+    tier: Type.Union([Type.Literal('immediate'), Type.Literal('hot'), Type.Literal('cold')], {
+      description:
+        'How soon it is due: within CARILLON_IMMEDIATE_MS, within CARILLON_HORIZON_MS, or later. Cold ones are in the table only',
+    }),
+  }),
+]);
+
 export const deadLetterObject = Type.Intersect([
   messageObject,
   Type.Object({

@@ -7,6 +7,7 @@ import { NodeEvents } from '../admin/node-events.js';
 import { NodeFigures } from '../admin/node-figures.js';
 import type { RosterFacts } from '../admin/roster-facts.js';
 import type { Clock } from '../domain/clock.js';
+import type { OnTier } from '../intake/node-intake.js';
 import type { MembershipEvents } from '../membership/membership.js';
 import type { NodeMetrics } from '../telemetry/metrics.js';
 
@@ -24,6 +25,7 @@ export interface NodeHooks {
   readonly onFenced: (shard: number) => void;
   readonly onFired: (published: number, skipped: readonly string[]) => void;
   readonly onAccept: (result: 'accepted' | 'deduplicated' | 'failed', messages: number) => void;
+  readonly onTier: OnTier;
   readonly onAttempt: NonNullable<ActorParts['onAttempt']>;
 }
 
@@ -61,8 +63,9 @@ export function makeHooks(metrics: NodeMetrics, diary: NodeDiary, clock: Clock, 
         });
       },
     },
-    onSwept: (sweep, result, queued, durationMs) => {
-      metrics.swept(sweep, result, queued, durationMs);
+    onSwept: (end) => {
+      metrics.swept(end);
+      const { sweep, result, queued } = end;
       figures.swept(sweep, result === 'failed', queued, Math.round(clock.nowMs()));
       show(() => events.swept(sweep, queued));
     },
@@ -78,6 +81,7 @@ export function makeHooks(metrics: NodeMetrics, diary: NodeDiary, clock: Clock, 
       metrics.accepted(result, messages);
       if (result === 'accepted') figures.accepted(messages);
     },
+    onTier: (tier, messages) => metrics.acceptedInTier(tier, messages),
     onAttempt: ({ outcome, recorded }) => {
       metrics.attempted(outcome, recorded.taken);
       figures.attempted(outcome, recorded.taken);
