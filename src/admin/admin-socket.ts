@@ -158,7 +158,7 @@ export class AdminSocket implements Viewer {
     clearTimeout(this.#helloTimer);
     this.#state = 'admitted';
     this.#token = token;
-    void this.#parts.watch.join(this);
+    this.#parts.watch.join(this).catch(() => this.close(1011, 'the picture could not be made'));
   }
 }
 
