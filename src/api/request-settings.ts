@@ -18,6 +18,7 @@ export const CARILLON_SETTINGS = [
   'Carillon-Start',
   'Carillon-End',
   'Carillon-Time-Zone',
+  'Carillon-Keep',
 ] as const;
 const KNOWN_CARILLON: ReadonlySet<string> = new Set(CARILLON_SETTINGS.map((name) => name.toLowerCase()));
 

@@ -66,10 +66,14 @@ describe(
       for (const name of ['cluster.json', 'connection.json', 'run.json']) {
         expect(statSync(path.join(home.home, name)).mode & 0o777).toBe(0o600);
       }
-      const connection = JSON.parse(readFileSync(path.join(home.home, 'connection.json'), 'utf8')) as object;
+      const connection = JSON.parse(readFileSync(path.join(home.home, 'connection.json'), 'utf8')) as {
+        consoleUrl: string;
+      };
       expect(Object.keys(connection).sort()).toEqual(
-        ['adminToken', 'currentSigningKey', 'nextSigningKey', 'token', 'url'].sort(),
+        ['adminToken', 'consoleUrl', 'currentSigningKey', 'nextSigningKey', 'token', 'url'].sort(),
       );
+      expect(launcher.output()).toContain(`Console        ${connection.consoleUrl}`);
+      expect(await (await fetch(connection.consoleUrl)).text()).toContain('<title>Carillon</title>');
     });
 
     it('shares the shards out, each to one node', async () => {

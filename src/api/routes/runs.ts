@@ -32,6 +32,9 @@ const detail = Type.Intersect([
   Type.Object({
     request: Type.Object({}, { additionalProperties: true, description: 'headers and body as sent, redacted' }),
     timeoutMs: Type.Integer(),
+    callback: Type.Optional(Type.String()),
+    failureCallback: Type.Optional(Type.String()),
+    redact: Type.Optional(Type.String({ description: 'What is shown as a hash in place of itself' })),
     failedAttempts: Type.Array(Type.Object({}, { additionalProperties: true })),
   }),
 ]);
