@@ -10,12 +10,16 @@ export interface Course {
   readonly url: string;
 }
 
-/** Runs `work` on stores and a receiver of its own, and ends them after it, also when it fails or is interrupted. */
+/**
+ * Runs `work` on stores and a receiver of its own, and ends them after it, also when it fails or is interrupted. What lies in a
+ * `keptFolder` is used again and stays.
+ */
 export async function onCourse(
   postgresSettings: Readonly<Record<string, string>>,
   work: (course: Course) => Promise<void>,
+  keptFolder?: string,
 ): Promise<void> {
-  const stores = await startStores(postgresSettings);
+  const stores = await startStores(postgresSettings, keptFolder);
   const receiver = new Child('receiver.js', {});
   const interrupted = new Promise<never>((_resolve, reject) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => reject(new Error(signal)));
