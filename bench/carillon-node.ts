@@ -11,7 +11,7 @@ import { DUE_HEADER } from './receiver-headers.js';
 import type { BenchStores } from './stores.js';
 
 const MAIN = fileURLToPath(new URL('../src/main.js', import.meta.url));
-export const TOKEN = 'bench-token-0123456789';
+const TOKEN = 'bench-token-0123456789';
 const BATCH_ITEMS = 500;
 const BATCHES_AT_ONCE = 4;
 
@@ -51,6 +51,7 @@ export async function startCarillon(
 ): Promise<CarillonNode> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
+  const startedAtMs = now();
   const child = spawn(process.execPath, ['--enable-source-maps', ...nodeArguments, MAIN], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
@@ -60,7 +61,6 @@ export async function startCarillon(
       ...settings,
     },
   });
-  const startedAtMs = now();
   const log = createWriteStream(path.join(stores.folder, 'node.log'), { flags: 'a' });
   child.stdout.pipe(log, { end: false });
   child.stderr.pipe(log, { end: false });
@@ -129,7 +129,8 @@ export async function publishAll(
   await Promise.all(Array.from({ length: BATCHES_AT_ONCE }, publisher));
 }
 
-function itemOf(destination: string, { index, dueAtMs }: Due, tellDue: boolean): unknown {
+/** An item of a batch. */
+export function itemOf(destination: string, { index, dueAtMs }: Due, tellDue: boolean): unknown {
   return {
     destination,
     body: bodyOf(index),
@@ -139,6 +140,11 @@ function itemOf(destination: string, { index, dueAtMs }: Due, tellDue: boolean):
       ...(tellDue ? { [`Upstash-Forward-${DUE_HEADER}`]: String(dueAtMs) } : {}),
     },
   };
+}
+
+/** What a request proves itself with. */
+export function bearer(): Record<string, string> {
+  return { authorization: `Bearer ${TOKEN}` };
 }
 
 /** Calls the API; throws unless the answer is a good one. */
@@ -151,7 +157,7 @@ export async function call(
 ): Promise<unknown> {
   const response = await fetch(`${api}${target}`, {
     method,
-    headers: { authorization: `Bearer ${TOKEN}`, ...headers },
+    headers: { ...bearer(), ...headers },
     ...(body === undefined ? {} : { body }),
   });
   const text = await response.text();

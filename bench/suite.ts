@@ -7,7 +7,9 @@ import { onCourse, type Course } from './course.js';
 import { writeRecord } from './figures.js';
 import { filledTable, type FilledTable } from './filled.js';
 import { loadAverage } from './machine.js';
+import { accept } from './parts/accept.js';
 import { hold } from './parts/hold.js';
+import { restart } from './parts/restart.js';
 import { isKept, type Bench, type Line, type Part, type PartResult } from './parts/part.js';
 import { sizesOf, type Form } from './sizes.js';
 import { printLines } from './suite-table.js';
@@ -15,6 +17,8 @@ import { printLines } from './suite-table.js';
 /** In the order in which they run. */
 const PARTS = {
   hold,
+  restart,
+  accept,
 } as const satisfies Record<string, Part>;
 
 type PartName = keyof typeof PARTS;
