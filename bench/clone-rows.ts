@@ -16,7 +16,12 @@ export interface Chunk {
 }
 
 /** Where the rows to copy lie: tables of one row each. */
-export const TEMPLATES = { message: 'bench.message', schedule: 'bench.schedule', change: 'bench.change', ran: 'bench.ran' };
+export const TEMPLATES = {
+  message: 'bench.message',
+  schedule: 'bench.schedule',
+  change: 'bench.change',
+  ran: 'bench.ran',
+};
 
 /** A schedule's id by number, whose order as text is that of the numbers. */
 export function scheduleId(family: string, number: number): string {

@@ -33,8 +33,18 @@ export async function onCourse(
   }
 }
 
+/** Starts a receiver; `url` is what it is called at. */
+export async function startReceiver(): Promise<{ receiver: Child; url: string }> {
+  const receiver = new Child('receiver.js', {});
+  const { url } = await receiver.next<{ kind: string; url: string }>('listening');
+  return { receiver, url };
+}
+
 /** Tells the receiver how many messages to wait for; gives the wait. */
-export async function expectMessages({ receiver }: Course, messages: number): Promise<() => Promise<Arrivals>> {
+export async function expectMessages(
+  { receiver }: Pick<Course, 'receiver'>,
+  messages: number,
+): Promise<() => Promise<Arrivals>> {
   await receiver.ask({ kind: 'expect', messages }, 'expecting');
   const arrived = receiver.next<Arrivals>('arrived');
   // Not everybody waits for it: some know by themselves when they are done.

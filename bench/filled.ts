@@ -93,7 +93,12 @@ async function readFilling({ table }: BenchStores): Promise<Filling | null> {
   return null;
 }
 
-async function fill(course: Course, stores: BenchStores, rows: number, prefix: FilledTable['prefix']): Promise<Filling> {
+async function fill(
+  course: Course,
+  stores: BenchStores,
+  rows: number,
+  prefix: FilledTable['prefix'],
+): Promise<Filling> {
   const startedAtMs = performance.now();
   const node = await startCarillon(stores, 50, [], 'node-1', prefix);
   try {
@@ -118,7 +123,9 @@ async function fill(course: Course, stores: BenchStores, rows: number, prefix: F
     history: jobs * HISTORY_DAYS,
     fillSeconds: Math.round((performance.now() - startedAtMs) / 1_000),
   };
-  await table.query('create table bench.filling (filling jsonb not null, filled_at timestamptz not null default now())');
+  await table.query(
+    'create table bench.filling (filling jsonb not null, filled_at timestamptz not null default now())',
+  );
   await table.query('insert into bench.filling (filling) values ($1)', [JSON.stringify(filling)]);
   return filling;
 }
@@ -178,10 +185,10 @@ async function sizesOf(table: pg.Client): Promise<{ messages: number; schedules:
 async function tidy({ table, queue }: BenchStores): Promise<void> {
   await queue.flushall('SYNC');
   const [from, until] = [messageIdFloor(Date.now() - DAY_MS), messageIdFloor(Date.now() + 1.5 * DAY_MS)];
-  await table.query(
-    `delete from messages where id >= $1 and id < $2 and coalesce(schedule_id, '') not like 'job-%'`,
-    [from, until],
-  );
+  await table.query(`delete from messages where id >= $1 and id < $2 and coalesce(schedule_id, '') not like 'job-%'`, [
+    from,
+    until,
+  ]);
   await table.query(`delete from schedules where id not like 'job-%'`);
   await table.query('truncate attempts');
   await table.query('vacuum (analyze) messages, schedules');

@@ -28,10 +28,10 @@ interface Reading extends Omit<Used, 'otherCores'> {
 export class Meter {
   #from: Reading;
 
-  /** `pid` is the contender's node or worker, `clientPid` whoever publishes in a process of its own. Counts from now on. */
+  /** `pids` are the contender's nodes or workers, `clientPid` whoever publishes in a process of its own. Counts from now on. */
   constructor(
     private readonly course: Course,
-    private readonly pid: number,
+    private readonly pids: number | readonly number[],
     private readonly clientPid: number | null = null,
   ) {
     this.#from = this.#read();
@@ -54,7 +54,7 @@ export class Meter {
       own: to.own - from.own,
       client: to.client - from.client,
     };
-    const twice = this.clientPid === this.pid ? cpu.client : 0;
+    const twice = this.clientPid === this.pids ? cpu.client : 0;
     const ours = Object.values(cpu).reduce((sum, seconds) => sum + seconds, -twice);
     const otherCores = Math.max(0, to.busy - from.busy - ours) / ((to.atMs - from.atMs) / 1_000);
     return { ...cpu, otherCores: rounded(otherCores, 2) };
@@ -63,7 +63,7 @@ export class Meter {
   #read(): Reading {
     const { stores, receiver } = this.course;
     return {
-      node: cpuSeconds(this.pid),
+      node: [this.pids].flat().reduce((sum, pid) => sum + cpuSeconds(pid), 0),
       redis: cpuSeconds(stores.redis.pid),
       postgres: cpuSeconds(stores.postgres.pid),
       receiver: cpuSeconds(receiver.pid),

@@ -94,7 +94,14 @@ function rowOf({ index, dueAtMs }: Due): ReturnType<typeof pending> {
   const message: Message = {
     ...{ id, tenantId: 1, shard: shardOfMessage(id, 256), kind: 'message', destination: DESTINATION, method: 'POST' },
     ...{ headers: { 'Content-Type': ['application/json'] }, body: Buffer.from(bodyOf(index)), dueAtMs },
-    ...{ createdAtMs: Date.now(), maxRetries: 3, timeoutMs: 30_000, labels: [], scheduleId: null, occurrenceAtMs: null },
+    ...{
+      createdAtMs: Date.now(),
+      maxRetries: 3,
+      timeoutMs: 30_000,
+      labels: [],
+      scheduleId: null,
+      occurrenceAtMs: null,
+    },
     ...{ overlap: null, idempotencyKey: null, sourceId: null, retryDelay: null, callback: null, failureCallback: null },
     ...{ redact: null, callerIp: '127.0.0.1' },
   };

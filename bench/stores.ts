@@ -26,7 +26,8 @@ export async function startStores(
   postgresSettings: Readonly<Record<string, string>> = {},
   keptFolder?: string,
 ): Promise<BenchStores> {
-  const folder = keptFolder === undefined ? mkdtempSync(path.join(tmpdir(), 'carillon-bench-')) : path.resolve(keptFolder);
+  const folder =
+    keptFolder === undefined ? mkdtempSync(path.join(tmpdir(), 'carillon-bench-')) : path.resolve(keptFolder);
   mkdirSync(folder, { recursive: true });
   // PostgreSQL's user must be able to pass when we are root.
   chmodSync(folder, 0o711);

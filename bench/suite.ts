@@ -8,8 +8,13 @@ import { writeRecord } from './figures.js';
 import { filledTable, type FilledTable } from './filled.js';
 import { loadAverage } from './machine.js';
 import { accept } from './parts/accept.js';
+import { answer } from './parts/answer.js';
+import { deliver } from './parts/deliver.js';
+import { herd } from './parts/herd.js';
 import { hold } from './parts/hold.js';
+import { lag } from './parts/lag.js';
 import { restart } from './parts/restart.js';
+import { sustained } from './parts/sustained.js';
 import { isKept, type Bench, type Line, type Part, type PartResult } from './parts/part.js';
 import { sizesOf, type Form } from './sizes.js';
 import { printLines } from './suite-table.js';
@@ -19,6 +24,11 @@ const PARTS = {
   hold,
   restart,
   accept,
+  deliver,
+  lag,
+  herd,
+  sustained,
+  answer,
 } as const satisfies Record<string, Part>;
 
 type PartName = keyof typeof PARTS;

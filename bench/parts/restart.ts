@@ -88,7 +88,7 @@ async function restartOnce(course: Course, { stores, prefix }: FilledTable, how:
   }
 }
 
-async function preload({ course, sizes, say }: Bench): Promise<Preloaded[]> {
+async function preload({ course, sizes, ...bench }: Bench): Promise<Preloaded[]> {
   const results: Preloaded[] = [];
   for (const schedules of sizes.restart.preloaded) {
     for (const library of ['croner', 'cron-parser'] as const) {
@@ -103,7 +103,7 @@ async function preload({ course, sizes, say }: Bench): Promise<Preloaded[]> {
           firstDeliveryMs: Math.round(firstAtMs - child.startedAtMs),
           residentMib: rounded(residentBytes(child.pid) / MIB, 1),
         };
-        say(`preloaded: ${JSON.stringify(one)}`);
+        bench.say(`preloaded: ${JSON.stringify(one)}`);
         results.push(one);
       } finally {
         await child.stop();
@@ -120,11 +120,7 @@ function medianOf(starts: readonly Start[]): Start {
   };
 }
 
-function linesOf(
-  starts: readonly Starts[],
-  emptied: readonly Starts[],
-  preloaded: readonly Preloaded[],
-): Line[] {
+function linesOf(starts: readonly Starts[], emptied: readonly Starts[], preloaded: readonly Preloaded[]): Line[] {
   const none = starts[0];
   if (none === undefined) return [];
   const beside = { beside: `with ${none.rows}` };
@@ -155,7 +151,13 @@ function linesOf(
       ratio: ratio(start),
     })),
     ...preloaded.flatMap((start): Line[] => [
-      { what: `${start.library}, ${name(start.schedules)}`, value: start.firstDeliveryMs, unit: 'ms', ...beside, ratio: ratio(start) },
+      {
+        what: `${start.library}, ${name(start.schedules)}`,
+        value: start.firstDeliveryMs,
+        unit: 'ms',
+        ...beside,
+        ratio: ratio(start),
+      },
       {
         what: `its memory, ${name(start.schedules)}`,
         value: start.residentMib,
