@@ -58,6 +58,7 @@ export async function startCarillon(
       PATH: process.env.PATH ?? '',
       ...environment(stores, port, concurrency),
       CARILLON_NODE_NAME: name,
+      ...stores.nodeSettings,
       ...settings,
     },
   });

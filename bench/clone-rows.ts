@@ -3,7 +3,8 @@
  * So what is loaded has the shape that the intake writes, whatever columns a later migration adds.
  */
 import type pg from 'pg';
-import { shardOfSchedule } from '../src/domain/shard.js';
+import { messageIdTimeMs } from '../src/domain/ids.js';
+import { shardOfMessage, shardOfSchedule } from '../src/domain/shard.js';
 
 /** Rows from `first` to before `end`, of `rows` in all. */
 export interface Chunk {
@@ -95,7 +96,7 @@ export async function cloneSchedules(
   });
 }
 
-/** Schedules that all fire at one time (a whole minute), each at its place in a window that follows. */
+/** Schedules that all fire at one time (a whole second), each at its place in a window that follows. */
 export async function cloneHerd(
   chunk: Chunk,
   fires: { readonly atMs: number; readonly windowMs: number; readonly destination: string },
@@ -104,7 +105,7 @@ export async function cloneHerd(
     values: {
       id: SCHEDULE_ID('herd', 's.n'),
       shard: 's.shard',
-      cron: `to_char(${TIME(String(fires.atMs))} at time zone 'UTC', 'FMMI FMHH24 FMDD FMMM "*"')`,
+      cron: `to_char(${TIME(String(fires.atMs))} at time zone 'UTC', 'FMSS FMMI FMHH24 FMDD FMMM "*"')`,
       window_ms: String(fires.windowMs),
       next_fire_at: TIME(String(fires.atMs)),
       destination: '$2',
@@ -165,4 +166,29 @@ function shardsOf({ first, end, shards }: Chunk, family: string): number[] {
   return Array.from({ length: end - first }, (_, index) =>
     shardOfSchedule(TENANT, scheduleId(family, first + index), shards),
   );
+}
+
+/** What a copy may have otherwise than the row it was made from. */
+const OWN_COLUMNS = ['id', 'shard', 'due_at', 'next_attempt_at', 'created_at', 'body', 'cron', 'next_fire_at'];
+
+/** Throws unless the rows that were loaded are like the one that came in by the API, and their ids say when they are due. */
+export async function checkClones(table: pg.Client): Promise<void> {
+  for (const [into, template] of [['messages', TEMPLATES.message], ['schedules', TEMPLATES.schedule]] as const) {
+    const { rows } = await table.query<{ key: string }>(
+      `select distinct key from ${template} template, (select * from ${into} limit 100) row,
+         jsonb_each(to_jsonb(template)) a join jsonb_each(to_jsonb(row)) b using (key)
+       where a.value is distinct from b.value and key <> all($1)`,
+      [OWN_COLUMNS],
+    );
+    if (rows.length > 0) throw new Error(`loaded ${into} differ in ${rows.map(({ key }) => key).join(', ')}`);
+  }
+  const { rows } = await table.query<{ id: string; shard: number; due_ms: number; bytes: number; shards: number }>(
+    `select replace(id::text, '-', '') as id, shard, (extract(epoch from due_at) * 1000)::float8 as due_ms, length(body) as bytes, shards
+     from (select * from messages limit 100) row, cluster`,
+  );
+  const wrong = rows.find(
+    ({ id, shard, due_ms, bytes, shards }) =>
+      messageIdTimeMs(id) !== due_ms || shardOfMessage(id, shards) !== shard || bytes !== 200,
+  );
+  if (wrong !== undefined) throw new Error(`a loaded message is not as the intake would write it: ${JSON.stringify(wrong)}`);
 }

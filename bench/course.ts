@@ -1,7 +1,7 @@
 /** What every contender runs on: the stores, the receiver, and the time. */
 import { Child } from './child.js';
 import type { Arrivals } from './receiver.js';
-import { startStores, type BenchStores } from './stores.js';
+import { startStores, type BenchStores, type StoreOptions } from './stores.js';
 
 export interface Course {
   readonly stores: BenchStores;
@@ -10,16 +10,9 @@ export interface Course {
   readonly url: string;
 }
 
-/**
- * Runs `work` on stores and a receiver of its own, and ends them after it, also when it fails or is interrupted. What lies in a
- * `keptFolder` is used again and stays.
- */
-export async function onCourse(
-  postgresSettings: Readonly<Record<string, string>>,
-  work: (course: Course) => Promise<void>,
-  keptFolder?: string,
-): Promise<void> {
-  const stores = await startStores(postgresSettings, keptFolder);
+/** Runs `work` on stores and a receiver of its own, and ends them after it, also when it fails or is interrupted. */
+export async function onCourse(options: StoreOptions, work: (course: Course) => Promise<void>): Promise<void> {
+  const stores = await startStores(options);
   const receiver = new Child('receiver.js', {});
   const interrupted = new Promise<never>((_resolve, reject) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => reject(new Error(signal)));

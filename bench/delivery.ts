@@ -65,4 +65,4 @@ async function runAll(course: Course): Promise<Heat[]> {
   return heats;
 }
 
-await onCourse(options.profile ? COUNTING_STATEMENTS : {}, main);
+await onCourse({ postgresSettings: options.profile ? COUNTING_STATEMENTS : {} }, main);

@@ -5,7 +5,7 @@
 import pg from 'pg';
 import { messageIdFloor } from '../src/domain/ids.js';
 import { startCarillon, type CarillonNode } from './carillon-node.js';
-import { cloneHistory, cloneMessages, cloneSchedules, TEMPLATES, type Chunk } from './clone-rows.js';
+import { checkClones, cloneHistory, cloneMessages, cloneSchedules, TEMPLATES, type Chunk } from './clone-rows.js';
 import { sleep, type Course } from './course.js';
 import { bodyOf } from './signed-post.js';
 import type { BenchStores } from './stores.js';
@@ -48,7 +48,9 @@ const POLL_MS = 50;
 
 /** Opens the table with so many rows; fills it first where it has not been. */
 export async function filledTable(course: Course, rows: number): Promise<FilledTable> {
-  const name = `rows_${rows}`;
+  const shards = course.stores.nodeSettings.CARILLON_SHARDS;
+  // A table is made for one number of shards.
+  const name = `rows_${rows}${shards === undefined ? '' : `_in_${shards}`}`;
   await makeDatabase(course.stores, name);
   const stores = await onDatabase(course.stores, name);
   const prefix = { CARILLON_REDIS_PREFIX: name };
@@ -113,6 +115,7 @@ async function fill(
   await inChunks(stores, rows, (chunk) => cloneMessages(chunk, fromMs, spanMs));
   await inChunks(stores, rows, (chunk) => cloneSchedules(chunk, fromMs, spanMs));
   const full = await sizesOf(table);
+  await checkClones(table);
   const jobs = Math.ceil(rows / 10 / HISTORY_DAYS);
   await inChunks(stores, jobs, (chunk) => cloneHistory(chunk, Date.now(), HISTORY_DAYS));
   await table.query('vacuum (analyze)');

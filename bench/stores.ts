@@ -13,6 +13,8 @@ export interface BenchStores {
   readonly postgres: LocalStore;
   /** For looking into the table. */
   readonly table: pg.Client;
+  /** Settings of every node that runs on these stores. */
+  readonly nodeSettings: Readonly<Record<string, string>>;
   readonly versions: { readonly redis: string; readonly postgres: string };
   /** For looking into Redis. */
   readonly queue: Redis;
@@ -21,11 +23,16 @@ export interface BenchStores {
   stop(): Promise<void>;
 }
 
-/** `postgresSettings` are server settings by name, beside those of every local store. A `keptFolder` is used again and not deleted. */
-export async function startStores(
-  postgresSettings: Readonly<Record<string, string>> = {},
-  keptFolder?: string,
-): Promise<BenchStores> {
+export interface StoreOptions {
+  /** Server settings by name, beside those of every local store. */
+  readonly postgresSettings?: Readonly<Record<string, string>>;
+  /** Is used again and not deleted. */
+  readonly keptFolder?: string | undefined;
+  readonly nodeSettings?: Readonly<Record<string, string>>;
+}
+
+export async function startStores(options: StoreOptions = {}): Promise<BenchStores> {
+  const { postgresSettings = {}, keptFolder, nodeSettings = {} } = options;
   const folder =
     keptFolder === undefined ? mkdtempSync(path.join(tmpdir(), 'carillon-bench-')) : path.resolve(keptFolder);
   mkdirSync(folder, { recursive: true });
@@ -45,6 +52,7 @@ export async function startStores(
     redis,
     postgres,
     table,
+    nodeSettings,
     versions: {
       redis: /^redis_version:(\S+)/m.exec(info)?.[1] ?? '?',
       postgres: rows[0]?.server_version ?? '?',

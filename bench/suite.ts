@@ -16,7 +16,7 @@ import { lag } from './parts/lag.js';
 import { restart } from './parts/restart.js';
 import { sustained } from './parts/sustained.js';
 import { isKept, type Bench, type Line, type Part, type PartResult } from './parts/part.js';
-import { sizesOf, type Form } from './sizes.js';
+import { SMOKE_NODES, sizesOf, type Form } from './sizes.js';
 import { printLines } from './suite-table.js';
 
 /** In the order in which they run. */
@@ -125,4 +125,4 @@ function wholeNumber(option: string, text: string | undefined): number | null {
   throw new Error(`${option} is "${text}", expected a whole number`);
 }
 
-await onCourse({}, main, options.data);
+await onCourse({ keptFolder: options.data, nodeSettings: options.smoke ? SMOKE_NODES : {} }, main);

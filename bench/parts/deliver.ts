@@ -3,22 +3,16 @@
  * a table full of cold rows, with schedules (each delivery an occurrence), and with three nodes on the same machine.
  */
 import { startCarillon, type CarillonNode } from '../carillon-node.js';
-import { cloneHerd } from '../clone-rows.js';
 import { expectMessages, now, sleep, sleepUntil, warmUp } from '../course.js';
 import type { Heat } from '../delivery-report.js';
 import { median, rounded } from '../figures.js';
 import type { FilledTable } from '../filled.js';
 import { acceptAhead, dueTogether, finish, HEATS, SETTLE_MS, untilRecorded, type Task } from '../heats.js';
+import { startHerd } from '../herd-start.js';
 import { Meter, total } from '../meter.js';
-import { untilSwept } from '../queue-use.js';
 import { mostRows, type Bench, type Line, type PartResult } from './part.js';
 
-const MINUTE_MS = 60_000;
-/** A node must be up and warm before its schedules fire. */
-const SCHEDULES_LEAD_MS = 20_000;
 const NODES = 3;
-/** After the first heartbeats of nodes that started together. */
-const SHARING_MS = 9_000;
 const TIMES_BULLMQ_LEAST = 1.2;
 
 const WAYS = ['floor', 'bullmq', 'carillon', 'coldRows', 'schedules', 'threeNodes'] as const;
@@ -75,15 +69,13 @@ function taskOf({ course, sizes }: Bench, filled?: FilledTable): Task {
 async function runSchedules(bench: Bench): Promise<Heat> {
   const filled = await bench.filled(0);
   const { course, messages, concurrency } = taskOf(bench, filled);
-  await filled.tidy();
-  const atMs = Math.ceil((Date.now() + SCHEDULES_LEAD_MS) / MINUTE_MS) * MINUTE_MS;
-  const fires = { atMs, windowMs: 0, destination: course.url };
-  await filled.inChunks(messages, (chunk) => cloneHerd(chunk, fires));
-  const node = await startCarillon(course.stores, concurrency, [], 'node-1', filled.prefix);
+  const { node, atMs } = await startHerd(course, filled, {
+    size: messages,
+    windowMs: 0,
+    concurrency,
+    leadMs: bench.sizes.herd.leadMs,
+  });
   try {
-    await untilSwept(course.stores, filled.prefix.CARILLON_REDIS_PREFIX ?? '');
-    await warmUp(course, (count) => node.publish(course.url, dueTogether(count, Date.now() + 500)));
-    if (Date.now() > atMs) throw new Error('this machine is too slow: the schedules fired before the node was warm');
     const arrived = await expectMessages(course, messages);
     await sleepUntil(atMs);
     const meter = new Meter(course, node.pid);
@@ -109,7 +101,7 @@ async function runThreeNodes(bench: Bench): Promise<Heat> {
     nodes.push(...(await Promise.all(started)));
     const [first] = nodes;
     if (first === undefined) throw new Error('no nodes');
-    await sleep(SHARING_MS);
+    await sleep(bench.sizes.deliver.sharingMs);
     await warmUp(course, (count) => first.publish(course.url, dueTogether(count, Date.now() + 1_000)));
     const pids = nodes.map(({ pid }) => pid);
     const meter = new Meter(course, pids);

@@ -2,18 +2,15 @@
  * Herd: very many schedules with the same second, with and without a spread window: how long until all are delivered, and how late the
  * messages of others are meanwhile.
  */
-import { startCarillon, type CarillonNode } from '../carillon-node.js';
-import { cloneHerd } from '../clone-rows.js';
-import { expectMessages, now, sleep, sleepUntil, startReceiver, warmUp } from '../course.js';
+import type { CarillonNode } from '../carillon-node.js';
+import { expectMessages, now, sleep, sleepUntil, startReceiver } from '../course.js';
 import { percentile, rounded } from '../figures.js';
-import { HEATS, dueTogether, untilRecorded } from '../heats.js';
+import { HEATS, untilRecorded } from '../heats.js';
+import { startHerd } from '../herd-start.js';
 import { CONCURRENCY } from '../lag-stream.js';
-import { untilSwept } from '../queue-use.js';
 import type { Arrivals } from '../receiver.js';
 import type { Bench, Line, PartResult } from './part.js';
 
-const MINUTE_MS = 60_000;
-const LEAD_MS = 20_000;
 /** The others: so many, published so long before they are due. */
 const OTHERS_PER_SECOND = 50;
 const SLICE_MS = 500;
@@ -72,24 +69,15 @@ function othersOf(when: string, { others }: Herd): Line[] {
 async function runHerd(bench: Bench, windowMs: number): Promise<Herd> {
   const filled = await bench.filled(0);
   const course = { ...bench.course, stores: filled.stores };
-  const { size } = bench.sizes.herd;
-  await filled.tidy();
+  const { size, leadMs } = bench.sizes.herd;
   const others = await startReceiver();
-  let node: CarillonNode | null = null;
+  const { node, atMs } = await startHerd(course, filled, { size, windowMs, leadMs, concurrency: CONCURRENCY });
   try {
-    const leadMs = LEAD_MS + size / 5;
-    const atMs = Math.ceil((Date.now() + leadMs) / MINUTE_MS) * MINUTE_MS;
-    await filled.inChunks(size, (chunk) => cloneHerd(chunk, { atMs, windowMs, destination: course.url }));
-    const started = await startCarillon(course.stores, CONCURRENCY, [], 'node-1', filled.prefix);
-    node = started;
-    await untilSwept(course.stores, filled.prefix.CARILLON_REDIS_PREFIX ?? '');
-    await warmUp(course, (count) => started.publish(course.url, dueTogether(count, Date.now() + 500)));
-    if (Date.now() > atMs) throw new Error('this machine is too slow: the schedules fired before the node was warm');
     const arrived = await expectMessages(course, size);
     await expectMessages(others, Infinity);
     await sleepUntil(atMs - SLICE_LEAD_MS);
     const drained = { yet: false };
-    const publishing = publishOthers(started, others.url, atMs, drained);
+    const publishing = publishOthers(node, others.url, atMs, drained);
     await arrived();
     await untilRecorded(course.stores, atMs);
     const drainedMs = Math.round(now() - atMs);
@@ -99,7 +87,7 @@ async function runHerd(bench: Bench, windowMs: number): Promise<Herd> {
     const at = (share: number): number => rounded(percentile(lagsMs, share), 1);
     return { windowMs, drainedMs, others: { messages, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) } };
   } finally {
-    await node?.stop();
+    await node.stop();
     await others.receiver.stop();
     await filled.tidy();
   }

@@ -4,7 +4,7 @@
  */
 import { startCarillon } from '../carillon-node.js';
 import { Child } from '../child.js';
-import { expectMessages, sleep, sleepUntil, type Course } from '../course.js';
+import { expectMessages, sleep, sleepUntil } from '../course.js';
 import { median, rounded } from '../figures.js';
 import type { FilledTable } from '../filled.js';
 import { residentBytes } from '../machine.js';
@@ -12,9 +12,6 @@ import type { PreloadingLibrary } from '../preloader.js';
 import { untilSwept } from '../queue-use.js';
 import type { Bench, Line, PartResult } from './part.js';
 
-/** Longer than a node takes to stop. */
-const DUE_IN_MS = 4_000;
-const MEMORY_AFTER_MS = 3_000;
 const MIB = 2 ** 20;
 const TIMEOUT_MS = 300_000;
 /** A start with many schedules may take so much longer than one with none, whichever is more. */
@@ -47,8 +44,8 @@ export async function restart(bench: Bench): Promise<PartResult> {
   const emptied = new Map(tables.map(({ rows }): [number, Start[]] => [rows, []]));
   for (let round = 0; round < sizes.restart.rounds; round++) {
     for (const table of round % 2 === 0 ? tables : [...tables].reverse()) {
-      runs.get(table.rows)?.push(await restartOnce(course, table, { emptied: false }));
-      emptied.get(table.rows)?.push(await restartOnce(course, table, { emptied: true }));
+      runs.get(table.rows)?.push(await restartOnce(bench, table, { emptied: false }));
+      emptied.get(table.rows)?.push(await restartOnce(bench, table, { emptied: true }));
       bench.say(`restart with ${table.rows}: ${JSON.stringify(runs.get(table.rows)?.at(-1))}`);
     }
   }
@@ -67,9 +64,9 @@ async function firstStart({ stores, prefix }: FilledTable): Promise<void> {
 }
 
 /** Stops a node in order and starts the next one when work is overdue; `emptied`: and Redis has lost everything meanwhile. */
-async function restartOnce(course: Course, { stores, prefix }: FilledTable, how: { emptied: boolean }): Promise<Start> {
+async function restartOnce({ course, sizes }: Bench, { stores, prefix }: FilledTable, how: { emptied: boolean }): Promise<Start> {
   const before = await startCarillon(stores, 50, [], 'node-1', prefix);
-  const dueAtMs = Date.now() + DUE_IN_MS;
+  const dueAtMs = Date.now() + sizes.restart.dueInMs;
   await before.publish(course.url, [{ index: 0, dueAtMs }]);
   await before.stop();
   if (how.emptied) await stores.flushRedis();
@@ -78,7 +75,7 @@ async function restartOnce(course: Course, { stores, prefix }: FilledTable, how:
   const node = await startCarillon(stores, 50, [], 'node-1', prefix);
   try {
     const { firstAtMs } = await arrived();
-    await sleep(MEMORY_AFTER_MS);
+    await sleep(sizes.restart.settleMs);
     return {
       firstDeliveryMs: Math.round(firstAtMs - node.startedAtMs),
       residentMib: rounded(residentBytes(node.pid) / MIB, 1),

@@ -2,6 +2,7 @@
 
 import pg from 'pg';
 import { CarillonError } from '../domain/errors.js';
+import { withBinaryArrays } from './binary-arrays.js';
 import { sql } from './sql.js';
 
 const TIMESTAMPTZ = 1184;
@@ -52,7 +53,7 @@ export class Database implements Queryable {
   }
 
   async run<Row extends object>(name: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return overConflicts(() => query<Row>(this.#pool, { text: sql(name), values: [...values] }));
+    return overConflicts(() => query<Row>(this.#pool, statement(name, values)));
   }
 
   async text<Row extends object>(statement: string, values: readonly unknown[] = []): Promise<Row[]> {
@@ -72,7 +73,7 @@ export class Database implements Queryable {
     // Broken between two statements: the next one fails, and nobody else is told.
     client.on('error', this.#onError);
     const connection: Queryable = {
-      run: (name, values = []) => query(client, { text: sql(name), values: [...values] }),
+      run: (name, values = []) => query(client, statement(name, values)),
       text: (statement, values = []) => query(client, { text: statement, values: [...values] }),
     };
     try {
@@ -97,6 +98,11 @@ export class Database implements Queryable {
     client.off('error', this.#onError);
     client.release(broken ?? undefined);
   }
+}
+
+function statement(name: string, values: readonly unknown[]): pg.QueryConfig {
+  const text = sql(name);
+  return { text, values: withBinaryArrays(text, values) };
 }
 
 /** Most tries of what was rolled back because of others' work. */

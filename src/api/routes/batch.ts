@@ -52,7 +52,8 @@ export function registerBatch(app: FastifyInstance, services: ApiServices): void
     async (request) => {
       const ip = callerIp(request);
       const items = readItems(request.body, config.CARILLON_BATCH_MAX_ITEMS);
-      const prepared = await inTurns(items, (item) => prepare(item, request.tenantId, ip, services));
+      const source = { tenantId: request.tenantId, ip, destinations: new Set<string>() };
+      const prepared = await inTurns(items, (item) => prepare(item, source, services));
       const submissions = prepared.flatMap((item) => ('submission' in item ? [item.submission] : []));
       const acceptances = submissions.length === 0 ? [] : await intake.accept(submissions);
       invariant(acceptances.length === submissions.length, 'each submission has its acceptance');
@@ -92,9 +93,16 @@ function readItems(body: unknown, maxItems: number): unknown[] {
   );
 }
 
-function prepare(given: unknown, tenantId: number, ip: string | null, services: ApiServices): Prepared {
+/** Whose batch it is, and the destinations in it that were found to be good: most items of a batch share a few. */
+interface BatchSource {
+  readonly tenantId: number;
+  readonly ip: string | null;
+  readonly destinations: Set<string>;
+}
+
+function prepare(given: unknown, source: BatchSource, services: ApiServices): Prepared {
   try {
-    return { submission: readItem(given, tenantId, ip, services) };
+    return { submission: readItem(given, source, services) };
   } catch (error) {
     const fault = foreseenFault(error);
     // What nobody foresaw ends the whole request, while nothing has been accepted yet.
@@ -103,7 +111,7 @@ function prepare(given: unknown, tenantId: number, ip: string | null, services: 
   }
 }
 
-function readItem(given: unknown, tenantId: number, ip: string | null, services: ApiServices): Submission {
+function readItem(given: unknown, source: BatchSource, services: ApiServices): Submission {
   const { config } = services;
   const item = checkValue(given, Item, 'the item');
   if (item.queue !== undefined && item.queue !== null && item.queue !== '') {
@@ -113,7 +121,9 @@ function readItem(given: unknown, tenantId: number, ip: string | null, services:
   if (!isWellFormed(body)) {
     throw new CarillonError('INVALID_REQUEST', 'body: it has a lone surrogate, which has no bytes to be sent as');
   }
-  const destination = checkDestination(item.destination, config);
+  const { tenantId, ip, destinations } = source;
+  const { destination } = item;
+  if (!destinations.has(destination)) destinations.add(checkDestination(destination, config));
   const settings = settingsOfObject(item.headers, config.CARILLON_HEADERS_MAX_BYTES);
   if (valueOf(settings, 'Upstash-Cron') !== null) {
     throw new CarillonError('INVALID_REQUEST', 'Upstash-Cron: a batch takes messages only; use POST /v2/schedules');
