@@ -173,7 +173,10 @@ const OWN_COLUMNS = ['id', 'shard', 'due_at', 'next_attempt_at', 'created_at', '
 
 /** Throws unless the rows that were loaded are like the one that came in by the API, and their ids say when they are due. */
 export async function checkClones(table: pg.Client): Promise<void> {
-  for (const [into, template] of [['messages', TEMPLATES.message], ['schedules', TEMPLATES.schedule]] as const) {
+  for (const [into, template] of [
+    ['messages', TEMPLATES.message],
+    ['schedules', TEMPLATES.schedule],
+  ] as const) {
     const { rows } = await table.query<{ key: string }>(
       `select distinct key from ${template} template, (select * from ${into} limit 100) row,
          jsonb_each(to_jsonb(template)) a join jsonb_each(to_jsonb(row)) b using (key)
@@ -190,5 +193,6 @@ export async function checkClones(table: pg.Client): Promise<void> {
     ({ id, shard, due_ms, bytes, shards }) =>
       messageIdTimeMs(id) !== due_ms || shardOfMessage(id, shards) !== shard || bytes !== 200,
   );
-  if (wrong !== undefined) throw new Error(`a loaded message is not as the intake would write it: ${JSON.stringify(wrong)}`);
+  if (wrong !== undefined)
+    throw new Error(`a loaded message is not as the intake would write it: ${JSON.stringify(wrong)}`);
 }

@@ -8,10 +8,18 @@ export interface Course {
   readonly receiver: Child;
   /** What the receiver is called at. */
   readonly url: string;
+  /** Messages that a fresh process meets before it is measured. */
+  readonly warmUpMessages: number;
 }
 
+export interface CourseOptions extends StoreOptions {
+  readonly warmUpMessages?: number;
+}
+
+const WARM_UP = 2_000;
+
 /** Runs `work` on stores and a receiver of its own, and ends them after it, also when it fails or is interrupted. */
-export async function onCourse(options: StoreOptions, work: (course: Course) => Promise<void>): Promise<void> {
+export async function onCourse(options: CourseOptions, work: (course: Course) => Promise<void>): Promise<void> {
   const stores = await startStores(options);
   const receiver = new Child('receiver.js', {});
   const interrupted = new Promise<never>((_resolve, reject) => {
@@ -19,7 +27,8 @@ export async function onCourse(options: StoreOptions, work: (course: Course) => 
   });
   try {
     const { url } = await receiver.next<{ kind: string; url: string }>('listening');
-    await Promise.race([work({ stores, receiver, url }), interrupted]);
+    const { warmUpMessages = WARM_UP } = options;
+    await Promise.race([work({ stores, receiver, url, warmUpMessages }), interrupted]);
   } finally {
     await receiver.stop();
     await stores.stop();
@@ -45,13 +54,12 @@ export async function expectMessages(
   return () => arrived;
 }
 
-const WARM_UP = 2_000;
 const WARM_UP_REST_MS = 1_000;
 
 /** Lets a fresh process meet its work before it is measured. `send` makes messages that are due at once. */
 export async function warmUp(course: Course, send: (count: number) => Promise<void>): Promise<void> {
-  const arrived = await expectMessages(course, WARM_UP);
-  await send(WARM_UP);
+  const arrived = await expectMessages(course, course.warmUpMessages);
+  await send(course.warmUpMessages);
   await arrived();
   await sleep(WARM_UP_REST_MS);
 }

@@ -3,15 +3,14 @@ import { shardKeys } from '../src/queue/keys.js';
 import { sleep } from './course.js';
 import type { BenchStores } from './stores.js';
 
-const SAMPLES = 6;
 const SAMPLE_MS = 250;
 const POLL_MS = 100;
 const SWEPT_TIMEOUT_MS = 600_000;
 
 /** `used_memory` at rest: the least of some samples, since buffers of connections and of the log come and go. */
-export async function usedMemory({ queue }: BenchStores): Promise<number> {
+export async function usedMemory({ queue }: BenchStores, looks: number): Promise<number> {
   const samples: number[] = [];
-  for (let sample = 0; sample < SAMPLES; sample++) {
+  for (let look = 0; look < looks; look++) {
     await sleep(SAMPLE_MS);
     const info = await queue.info('memory');
     samples.push(Number(/^used_memory:(\d+)/m.exec(info)?.[1]));

@@ -3,7 +3,14 @@
 export interface Sizes {
   /** Table sizes that are held and started with; the last is also what lies there while others are measured. */
   readonly rows: readonly number[];
-  readonly hold: { readonly hot: number; readonly jobs: number };
+  readonly hold: {
+    readonly hot: number;
+    readonly jobs: number;
+    /** Looks at Redis's memory, of which the least counts. */
+    readonly samples: number;
+  };
+  /** Messages that a fresh process meets before it is measured. */
+  readonly warmUpMessages: number;
   readonly restart: {
     readonly rounds: number;
     readonly preloaded: readonly number[];
@@ -19,6 +26,8 @@ export interface Sizes {
     readonly concurrency: number;
     /** After the first heartbeats of nodes that started together. */
     readonly sharingMs: number;
+    /** Between accepting and the moment that all are due. */
+    readonly leadMs: number;
   };
   readonly lag: { readonly rates: readonly number[]; readonly seconds: number; readonly promoted: number };
   readonly herd: {
@@ -32,10 +41,11 @@ export interface Sizes {
 
 const FULL: Sizes = {
   rows: [0, 100_000, 1_000_000, 10_000_000],
-  hold: { hot: 100_000, jobs: 100_000 },
+  hold: { hot: 100_000, jobs: 100_000, samples: 6 },
+  warmUpMessages: 2_000,
   restart: { rounds: 7, preloaded: [20_000, 100_000], dueInMs: 4_000, settleMs: 3_000 },
   accept: { seconds: 8, rounds: 3 },
-  deliver: { messages: 20_000, rounds: 3, concurrency: 200, sharingMs: 9_000 },
+  deliver: { messages: 20_000, rounds: 3, concurrency: 200, sharingMs: 9_000, leadMs: 8_000 },
   lag: { rates: [30, 200, 1_000], seconds: 60, promoted: 100_000 },
   herd: { size: 50_000, windowMs: 60_000, leadMs: 20_000 },
   sustained: { perSecond: 200, minutes: 15, minuteMs: 60_000 },
@@ -43,10 +53,11 @@ const FULL: Sizes = {
 
 const QUICK: Sizes = {
   rows: [0, 50_000],
-  hold: { hot: 5_000, jobs: 2_000 },
+  hold: { hot: 40_000, jobs: 2_000, samples: 4 },
+  warmUpMessages: 1_000,
   restart: { rounds: 2, preloaded: [1_000], dueInMs: 3_000, settleMs: 1_000 },
   accept: { seconds: 1, rounds: 1 },
-  deliver: { messages: 3_000, rounds: 1, concurrency: 100, sharingMs: 9_000 },
+  deliver: { messages: 3_000, rounds: 1, concurrency: 100, sharingMs: 9_000, leadMs: 4_000 },
   lag: { rates: [200], seconds: 5, promoted: 5_000 },
   herd: { size: 1_000, windowMs: 5_000, leadMs: 8_000 },
   sustained: { perSecond: 200, minutes: 2, minuteMs: 4_000 },
@@ -54,10 +65,11 @@ const QUICK: Sizes = {
 
 const SMOKE: Sizes = {
   rows: [0, 2_000],
-  hold: { hot: 500, jobs: 200 },
+  hold: { hot: 500, jobs: 200, samples: 1 },
+  warmUpMessages: 50,
   restart: { rounds: 1, preloaded: [100], dueInMs: 1_500, settleMs: 100 },
   accept: { seconds: 0.3, rounds: 1 },
-  deliver: { messages: 300, rounds: 1, concurrency: 50, sharingMs: 1_500 },
+  deliver: { messages: 300, rounds: 1, concurrency: 50, sharingMs: 1_500, leadMs: 1_500 },
   lag: { rates: [100], seconds: 1, promoted: 500 },
   herd: { size: 100, windowMs: 2_000, leadMs: 4_000 },
   sustained: { perSecond: 50, minutes: 2, minuteMs: 1_000 },

@@ -50,13 +50,15 @@ const options = parseArgs({
   },
 }).values;
 
+const form: Form = options.smoke ? 'smoke' : options.quick ? 'quick' : 'full';
+const sizes = sizesOf(form, wholeNumber('--rows', options.rows));
+
 async function main(course: Course): Promise<void> {
-  const form: Form = options.smoke ? 'smoke' : options.quick ? 'quick' : 'full';
   const names = partNames(options.only);
   const tables = new Map<number, FilledTable>();
   const bench: Bench = {
     course,
-    sizes: sizesOf(form, wholeNumber('--rows', options.rows)),
+    sizes,
     filled: async (rows) => {
       const known = tables.get(rows);
       if (known !== undefined) return known;
@@ -74,7 +76,7 @@ async function main(course: Course): Promise<void> {
   } finally {
     await Promise.all([...tables.values()].map((table) => table.close()));
   }
-  report(course, form, results);
+  report(course, results);
 }
 
 async function timed(name: PartName, bench: Bench): Promise<PartResult> {
@@ -86,7 +88,7 @@ async function timed(name: PartName, bench: Bench): Promise<PartResult> {
   return { figures: { ...figures, seconds, loadAverageAtEnd: loadAverage() }, lines };
 }
 
-function report(course: Course, form: Form, results: Partial<Record<PartName, PartResult>>): void {
+function report(course: Course, results: Partial<Record<PartName, PartResult>>): void {
   const entries = Object.entries(results) as [PartName, PartResult][];
   const figures = {
     form,
@@ -94,13 +96,13 @@ function report(course: Course, form: Form, results: Partial<Record<PartName, Pa
     ...Object.fromEntries(entries.map(([name, result]) => [name, result.figures])),
     missed: entries.flatMap(([name, { lines }]) => lines.filter(isMissed).map((line) => ({ part: name, ...line }))),
   };
-  if (!options['no-record']) writeRecord(recordName(form, entries.length), course.stores.versions, figures);
+  if (!options['no-record']) writeRecord(recordName(entries.length), course.stores.versions, figures);
   if (options.json) console.log(JSON.stringify(figures));
   else printLines(entries.map(([name, { lines }]) => [name, lines]));
 }
 
 /** A run of some parts does not take the place of one of all. */
-function recordName(form: Form, parts: number): string {
+function recordName(parts: number): string {
   const all = parts === Object.keys(PARTS).length;
   return ['suite', ...(form === 'full' ? [] : [form]), ...(all ? [] : ['part'])].join('-');
 }
@@ -125,4 +127,7 @@ function wholeNumber(option: string, text: string | undefined): number | null {
   throw new Error(`${option} is "${text}", expected a whole number`);
 }
 
-await onCourse({ keptFolder: options.data, nodeSettings: options.smoke ? SMOKE_NODES : {} }, main);
+await onCourse(
+  { keptFolder: options.data, nodeSettings: form === 'smoke' ? SMOKE_NODES : {}, warmUpMessages: sizes.warmUpMessages },
+  main,
+);

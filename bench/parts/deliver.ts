@@ -61,9 +61,10 @@ const RUNS: Readonly<Record<Way, (bench: Bench) => Promise<Heat>>> = {
 };
 
 function taskOf({ course, sizes }: Bench, filled?: FilledTable): Task {
-  const { messages, concurrency } = sizes.deliver;
-  if (filled === undefined) return { course, messages, concurrency };
-  return { course: { ...course, stores: filled.stores }, messages, concurrency, settings: filled.prefix };
+  const { messages, concurrency, leadMs } = sizes.deliver;
+  const task = { course, messages, concurrency, leadMs };
+  if (filled === undefined) return task;
+  return { ...task, course: { ...course, stores: filled.stores }, settings: filled.prefix };
 }
 
 async function runSchedules(bench: Bench): Promise<Heat> {
@@ -105,14 +106,18 @@ async function runThreeNodes(bench: Bench): Promise<Heat> {
     await warmUp(course, (count) => first.publish(course.url, dueTogether(count, Date.now() + 1_000)));
     const pids = nodes.map(({ pid }) => pid);
     const meter = new Meter(course, pids);
-    const { dueAtMs, done } = await acceptAhead(async (atMs) => {
-      const arrived = await expectMessages(course, messages);
-      await first.publish(course.url, dueTogether(messages, atMs));
-      return async () => {
-        await arrived();
-        await untilRecorded(course.stores, atMs);
-      };
-    }, meter);
+    const { dueAtMs, done } = await acceptAhead(
+      async (atMs) => {
+        const arrived = await expectMessages(course, messages);
+        await first.publish(course.url, dueTogether(messages, atMs));
+        return async () => {
+          await arrived();
+          await untilRecorded(course.stores, atMs);
+        };
+      },
+      meter,
+      bench.sizes.deliver.leadMs,
+    );
     await sleepUntil(dueAtMs);
     meter.restart();
     await done();

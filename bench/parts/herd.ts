@@ -36,7 +36,12 @@ export async function herd(bench: Bench): Promise<PartResult> {
   const spread = await runHerd(bench, windowMs);
   bench.say(`herd: ${JSON.stringify(spread)}`);
   await bench.course.stores.flushRedis();
-  const jobs = await HEATS.bullmq({ course: bench.course, messages: size, concurrency: CONCURRENCY });
+  const jobs = await HEATS.bullmq({
+    course: bench.course,
+    messages: size,
+    concurrency: CONCURRENCY,
+    leadMs: bench.sizes.deliver.leadMs,
+  });
   const bullmqMs = Math.round((size / jobs.perSecond) * 1_000);
   const lines: Line[] = [
     {

@@ -4,7 +4,7 @@
  */
 import { addJobs, openQueue, redisConnection } from '../bullmq-queue.js';
 import { startCarillon } from '../carillon-node.js';
-import { cloneSchedules } from '../clone-rows.js';
+import { cloneMessages, cloneSchedules } from '../clone-rows.js';
 import { rounded } from '../figures.js';
 import type { FilledTable } from '../filled.js';
 import { untilSwept, usedMemory } from '../queue-use.js';
@@ -17,6 +17,9 @@ const MIB = 2 ** 20;
 /** What all of it together may take in Redis, however much is due beyond a day. */
 const ABOVE_EMPTY_MOST_MIB = 64;
 const BODY_BYTES = 200;
+/** Less of them, since they are published one batch after the other, and due soon. */
+const IMMEDIATE_SHARE = 10;
+const IMMEDIATE_MS = 10 * 60_000;
 
 interface Held {
   readonly rows: number;
@@ -31,7 +34,7 @@ interface Held {
 export async function hold(bench: Bench): Promise<PartResult> {
   const { sizes } = bench;
   await bench.course.stores.flushRedis();
-  const emptyBytes = await usedMemory(bench.course.stores);
+  const emptyBytes = await usedMemory(bench.course.stores, sizes.hold.samples);
   const held: Held[] = [];
   for (const rows of sizes.rows) {
     const one = await holdCold(bench, await bench.filled(rows), emptyBytes);
@@ -60,7 +63,7 @@ async function holdCold(bench: Bench, filled: FilledTable, emptyBytes: number): 
   const node = await startCarillon(stores, 50, [], 'node-1', prefix);
   try {
     await untilSwept(stores, filled.prefix.CARILLON_REDIS_PREFIX ?? '');
-    const redisUsedBytes = await usedMemory(stores);
+    const redisUsedBytes = await usedMemory(stores, bench.sizes.hold.samples);
     return {
       rows,
       fillSeconds: filled.fillSeconds,
@@ -84,46 +87,42 @@ interface Near {
 /** What comes due within a day takes a place in Redis: what that costs for each. */
 async function holdNear(bench: Bench): Promise<Near> {
   const filled = await bench.filled(0);
-  const { stores, prefix } = filled;
   const { hot } = bench.sizes.hold;
+  const immediate = Math.ceil(hot / IMMEDIATE_SHARE);
+  const used = (publish?: number): Promise<number> => usedByNode(bench, filled, publish);
   await filled.tidy();
-  const withNode = async <Result>(work: (publish: Publish) => Promise<Result>): Promise<Result> => {
-    const node = await startCarillon(stores, 50, [], 'node-1', prefix);
-    try {
-      await untilSwept(stores, prefix.CARILLON_REDIS_PREFIX ?? '');
-      return await work((count, fromMs, spanMs) => {
-        const due = Array.from({ length: count }, (_, index) => ({
-          index,
-          dueAtMs: Math.floor(Date.now() + fromMs + (spanMs * index) / count),
-        }));
-        return node.publish(NOWHERE, due);
-      });
-    } finally {
-      await node.stop();
-    }
-  };
-  const messages = await withNode(async (publish) => {
-    const none = await usedMemory(stores);
-    await publish(hot, 2 * HOUR_MS, 18 * HOUR_MS);
-    const withHot = await usedMemory(stores);
-    await publish(hot, 0.2 * HOUR_MS, 0.02 * HOUR_MS);
-    return { none, withHot, withAll: await usedMemory(stores) };
-  });
+  const none = await used();
+  const withImmediate = await used(immediate);
   await filled.tidy();
-  const none = await withNode(() => usedMemory(stores));
+  await filled.inChunks(hot, (chunk) => cloneMessages(chunk, Date.now() + 2 * HOUR_MS, 18 * HOUR_MS));
+  const withMessages = await used();
+  await filled.tidy();
   await filled.inChunks(hot, (chunk) => cloneSchedules(chunk, Date.now() + 2 * HOUR_MS, 18 * HOUR_MS, 'hot'));
-  await stores.flushRedis();
-  const withSchedules = await withNode(() => usedMemory(stores));
+  const withSchedules = await used();
   await filled.tidy();
   return {
-    redisBytesPerHotMessage: Math.round((messages.withHot - messages.none) / hot),
-    redisBytesPerImmediateMessage: Math.round((messages.withAll - messages.withHot) / hot),
+    redisBytesPerHotMessage: Math.round((withMessages - none) / hot),
+    redisBytesPerImmediateMessage: Math.round((withImmediate - none) / immediate),
     redisBytesPerHotSchedule: Math.round((withSchedules - none) / hot),
   };
 }
 
-/** `count` messages, due `fromMs` from now on, spread over `spanMs`. */
-type Publish = (count: number, fromMs: number, spanMs: number) => Promise<void>;
+/** Redis's memory when a node has swept an emptied Redis full, and so many messages that are due in minutes were published. */
+async function usedByNode(bench: Bench, { stores, prefix }: FilledTable, publish = 0): Promise<number> {
+  await stores.flushRedis();
+  const node = await startCarillon(stores, 50, [], 'node-1', prefix);
+  try {
+    await untilSwept(stores, prefix.CARILLON_REDIS_PREFIX ?? '');
+    const dueAtMs = Date.now() + IMMEDIATE_MS;
+    await node.publish(
+      NOWHERE,
+      Array.from({ length: publish }, (_, index) => ({ index, dueAtMs: dueAtMs + index })),
+    );
+    return await usedMemory(stores, bench.sizes.hold.samples);
+  } finally {
+    await node.stop();
+  }
+}
 
 interface Jobs {
   readonly jobs: number;
@@ -139,7 +138,7 @@ async function holdJobs({ course, sizes }: Bench): Promise<Jobs> {
   const queue = openQueue(redisConnection(course.stores.redis.url));
   try {
     await queue.waitUntilReady();
-    const none = await usedMemory(course.stores);
+    const none = await usedMemory(course.stores, sizes.hold.samples);
     for (let first = 0; first < jobs; first += CHUNK) {
       const numbers = Array.from({ length: Math.min(CHUNK, jobs - first) }, (_, index) => first + index);
       const inMonths = Date.now() + 90 * 24 * HOUR_MS;
@@ -151,7 +150,7 @@ async function holdJobs({ course, sizes }: Bench): Promise<Jobs> {
         })),
       );
     }
-    const withJobs = await usedMemory(course.stores);
+    const withJobs = await usedMemory(course.stores, sizes.hold.samples);
     for (let first = 0; first < jobs; first += CHUNK) {
       const numbers = Array.from({ length: Math.min(CHUNK, jobs - first) }, (_, index) => first + index);
       await Promise.all(
@@ -164,7 +163,7 @@ async function holdJobs({ course, sizes }: Bench): Promise<Jobs> {
         ),
       );
     }
-    const withAll = await usedMemory(course.stores);
+    const withAll = await usedMemory(course.stores, sizes.hold.samples);
     return {
       jobs,
       redisBytesPerDelayedJob: Math.round((withJobs - none) / jobs),

@@ -64,7 +64,11 @@ async function firstStart({ stores, prefix }: FilledTable): Promise<void> {
 }
 
 /** Stops a node in order and starts the next one when work is overdue; `emptied`: and Redis has lost everything meanwhile. */
-async function restartOnce({ course, sizes }: Bench, { stores, prefix }: FilledTable, how: { emptied: boolean }): Promise<Start> {
+async function restartOnce(
+  { course, sizes }: Bench,
+  { stores, prefix }: FilledTable,
+  how: { emptied: boolean },
+): Promise<Start> {
   const before = await startCarillon(stores, 50, [], 'node-1', prefix);
   const dueAtMs = Date.now() + sizes.restart.dueInMs;
   await before.publish(course.url, [{ index: 0, dueAtMs }]);
