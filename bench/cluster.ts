@@ -9,11 +9,15 @@ import { startHaproxy } from '../cluster/haproxy.js';
 import { freePort } from '../cluster/ports.js';
 import { type CarillonNode, publishAll, startCarillon } from './carillon-node.js';
 import { expectMessages, now, onCourse, sleep, sleepUntil, type Course } from './course.js';
-import { median, printTable, writeRecord } from './figures.js';
+import { median, printTable, rounded, writeRecord } from './figures.js';
+import { cpuSeconds } from './machine.js';
+import { type Cpu, perThousand } from './meter.js';
+import { COUNTING_STATEMENTS, printCounters, profilingArguments, resetCounters } from './profile.js';
 
 const LEAD_MS = 10_000;
 const POLL_MS = 4;
-const WARM_UP = 2_000;
+/** For each node, so that each has met its work before it is measured. */
+const WARM_UP = 8_000;
 /** After the first heartbeats of nodes that started together. */
 const SHARING_MS = 9_000;
 
@@ -24,6 +28,7 @@ const options = parseArgs({
     nodes: { type: 'string', default: '1,3' },
     concurrency: { type: 'string', default: '200' },
     json: { type: 'boolean', default: false },
+    profile: { type: 'boolean', default: false },
     'no-record': { type: 'boolean', default: false },
   },
 }).values;
@@ -31,6 +36,8 @@ const options = parseArgs({
 interface Heat {
   readonly nodes: number;
   readonly perSecond: number;
+  /** CPU seconds for 1,000 deliveries, of all nodes together; without the load balancer and the receiver. */
+  readonly cpu: Cpu;
 }
 
 async function main(course: Course): Promise<void> {
@@ -40,21 +47,30 @@ async function main(course: Course): Promise<void> {
     for (const nodes of round % 2 === 0 ? sizes : [...sizes].reverse()) {
       await course.stores.flushRedis();
       const heat = await run(course, nodes);
-      console.error(`${heat.nodes} nodes: ${heat.perSecond} deliveries a second`);
+      const { node, redis, postgres } = heat.cpu;
+      console.error(
+        `${heat.nodes} nodes: ${heat.perSecond} deliveries a second; CPU s/1,000: ${node} ${redis} ${postgres}`,
+      );
       heats.push(heat);
     }
   }
-  const medians = sizes.map((nodes) => ({
-    nodes,
-    perSecond: median(heats.filter((heat) => heat.nodes === nodes).map(({ perSecond }) => perSecond)),
-  }));
+  const medians = sizes.map((nodes) => {
+    const ofSize = heats.filter((heat) => heat.nodes === nodes);
+    const middle = (figure: (heat: Heat) => number): number => rounded(median(ofSize.map(figure)), 4);
+    const cpu = {
+      node: middle((heat) => heat.cpu.node),
+      redis: middle((heat) => heat.cpu.redis),
+      postgres: middle((heat) => heat.cpu.postgres),
+    };
+    return { nodes, perSecond: middle((heat) => heat.perSecond), cpu };
+  });
   const figures = { messages: Number(options.messages), concurrency: Number(options.concurrency), medians, heats };
   if (!options['no-record']) writeRecord('cluster', course.stores.versions, figures);
   if (options.json) console.log(JSON.stringify(figures));
   else
     printTable(
-      ['nodes', 'deliveries/s'],
-      medians.map(({ nodes, perSecond }) => [nodes, perSecond]),
+      ['nodes', 'deliveries/s', 'CPU s/1,000: nodes', 'Redis', 'PostgreSQL'],
+      medians.map(({ nodes, perSecond, cpu }) => [nodes, perSecond, cpu.node, cpu.redis, cpu.postgres]),
     );
 }
 
@@ -62,8 +78,9 @@ async function run(course: Course, count: number): Promise<Heat> {
   const names = Array.from({ length: count }, (_, index) => `node-${index + 1}`);
   const share = Math.ceil(Number(options.concurrency) / count);
   const nodes: CarillonNode[] = [];
+  const nodeArguments = options.profile ? profilingArguments() : [];
   try {
-    nodes.push(...(await Promise.all(names.map((name) => startCarillon(course.stores, share, [], name)))));
+    nodes.push(...(await Promise.all(names.map((name) => startCarillon(course.stores, share, nodeArguments, name)))));
     const haproxy = await startHaproxy({
       dir: path.join(course.stores.folder, 'haproxy'),
       port: await freePort(),
@@ -71,9 +88,8 @@ async function run(course: Course, count: number): Promise<Heat> {
     });
     try {
       await sleep(SHARING_MS);
-      await deliver(course, haproxy.url, WARM_UP);
-      const durationMs = await deliver(course, haproxy.url, Number(options.messages));
-      return { nodes: count, perSecond: Math.round((Number(options.messages) / durationMs) * 1_000) };
+      await deliver(course, haproxy.url, WARM_UP * count);
+      return { nodes: count, ...(await measure(course, haproxy.url, nodes)) };
     } finally {
       await haproxy.stop();
     }
@@ -82,13 +98,30 @@ async function run(course: Course, count: number): Promise<Heat> {
   }
 }
 
-/** Publishes ahead and waits until all are recorded. Gives the time from when they were due. */
-async function deliver(course: Course, api: string, messages: number): Promise<number> {
+async function measure(course: Course, api: string, nodes: readonly CarillonNode[]): Promise<Omit<Heat, 'nodes'>> {
+  const messages = Number(options.messages);
+  if (options.profile) await resetCounters(course.stores);
+  const cpu = (): Cpu => ({
+    node: nodes.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0),
+    redis: cpuSeconds(course.stores.redis.pid),
+    postgres: cpuSeconds(course.stores.postgres.pid),
+  });
+  let from = cpu();
+  const durationMs = await deliver(course, api, messages, () => (from = cpu()));
+  const to = cpu();
+  if (options.profile) await printCounters(course.stores);
+  const used = { node: to.node - from.node, redis: to.redis - from.redis, postgres: to.postgres - from.postgres };
+  return { perSecond: Math.round((messages / durationMs) * 1_000), cpu: perThousand(used, messages) };
+}
+
+/** Publishes ahead and waits until all are recorded. Gives the time from when they were due; `onDue` is told when that is. */
+async function deliver(course: Course, api: string, messages: number, onDue = (): void => undefined): Promise<number> {
   const arrived = await expectMessages(course, messages);
   const dueAtMs = Date.now() + LEAD_MS;
   const due = Array.from({ length: messages }, (_, index) => ({ index, dueAtMs }));
   await publishAll(api, course.url, due, { tellDue: false });
   await sleepUntil(dueAtMs);
+  onDue();
   await arrived();
   const { table } = course.stores;
   const pending = { name: 'any-pending', text: `select 1 from messages where state = 'pending' limit 1` };
@@ -96,4 +129,4 @@ async function deliver(course: Course, api: string, messages: number): Promise<n
   return now() - dueAtMs;
 }
 
-await onCourse({}, main);
+await onCourse({ postgresSettings: options.profile ? COUNTING_STATEMENTS : {} }, main);

@@ -2,6 +2,7 @@
  * Tables full of far-future work, as after months of use: so many messages, as many schedules, and a history. Each size is a database of its
  * own on the benchmark's server; with a kept data folder it is filled once and used again while its rows are still far in the future.
  */
+import { readdirSync } from 'node:fs';
 import pg from 'pg';
 import { messageIdFloor } from '../src/domain/ids.js';
 import { startCarillon, type CarillonNode } from './carillon-node.js';
@@ -44,6 +45,7 @@ const LOADERS = 2;
 /** Nobody listens there: what is loaded must not be delivered. */
 const NOWHERE = 'http://127.0.0.1:9/nowhere';
 const TEMPLATE = 'template';
+const MIGRATIONS = new URL('../src/table/migrations/', import.meta.url);
 const POLL_MS = 50;
 
 /** Opens the table with so many rows; fills it first where it has not been. */
@@ -80,15 +82,16 @@ async function onDatabase(stores: BenchStores, name: string): Promise<BenchStore
   return { ...stores, postgres: { ...stores.postgres, url }, table };
 }
 
-/** What is known of a table that was filled before, if it can be used; what cannot is emptied. */
+/** What is known of a table that was filled before, if it can be used; what is too old, or of an older schema, is emptied. */
 async function readFilling({ table }: BenchStores): Promise<Filling | null> {
   const { rows: known } = await table.query<{ known: string | null }>(`select to_regclass('bench.filling') as known`);
   if (known[0]?.known !== null) {
-    const { rows } = await table.query<{ filling: Filling; age_ms: number }>(
-      'select filling, (extract(epoch from now() - filled_at) * 1000)::float8 as age_ms from bench.filling',
+    const { rows } = await table.query<{ filling: Filling; age_ms: number; version: number }>(
+      `select filling, (extract(epoch from now() - filled_at) * 1000)::float8 as age_ms,
+         (select max(version) from carillon_migrations) as version from bench.filling`,
     );
     const [row] = rows;
-    if (row !== undefined && row.age_ms < USED_FOR_MS) return row.filling;
+    if (row !== undefined && row.age_ms < USED_FOR_MS && row.version === readdirSync(MIGRATIONS).length) return row.filling;
   }
   await table.query('drop schema if exists public, bench cascade');
   await table.query('create schema public');
@@ -149,7 +152,7 @@ async function makeTemplates(course: Course, { table }: BenchStores, node: Caril
     `create table ${TEMPLATES.change} as select * from schedule_changes where schedule_id = '${TEMPLATE}' limit 1`,
   );
   for (const id of [TEMPLATE, `${TEMPLATE}-ran`]) await node.deleteSchedule(id);
-  await table.query('truncate messages, attempts, schedule_changes');
+  await table.query('truncate messages, attempts, schedule_changes, schedule_marks');
 }
 
 /** Does the rows in chunks, some at once, each on its connection. */
@@ -180,7 +183,8 @@ async function sizesOf(table: pg.Client): Promise<{ messages: number; schedules:
   const { rows } = await table.query<{ messages: number; schedules: number }>(
     `select
        (select sum(pg_total_relation_size(relid)) from pg_partition_tree('messages') where isleaf)::float8 as messages,
-       (pg_total_relation_size('schedules') + pg_total_relation_size('schedule_changes'))::float8 as schedules`,
+       (pg_total_relation_size('schedules') + pg_total_relation_size('schedule_marks')
+         + pg_total_relation_size('schedule_changes'))::float8 as schedules`,
   );
   return rows[0] ?? { messages: 0, schedules: 0 };
 }

@@ -13,6 +13,7 @@ import { addPublish } from './cli/publish.js';
 import { addRuns } from './cli/runs.js';
 import { addSchedule } from './cli/schedule.js';
 import { runnerFor } from './cli/session.js';
+import { addTransfer } from './cli/transfer.js';
 import { oneLine } from './cli/text.js';
 
 const HELP_WIDTH = 100;
@@ -24,6 +25,8 @@ Examples:
   carillon cron '30 2 * * *' --time-zone America/New_York --from 2026-03-07T00:00:00Z --count 3
   carillon runs --schedule report --from 2026-03-01 --state failed
   carillon dlq retry --all
+  carillon import schedules.ndjson
+  carillon import --crontab /etc/crontab --user-field --time-zone Europe/Kyiv --destination-template https://runner.example.com/{name}
   carillon nodes
 
 The address and the tokens come from connection.json, which \`npm start\` writes into CARILLON_HOME while it runs.
@@ -70,6 +73,7 @@ function programFor(io: Io): Command {
   addCron(program, run);
   addRuns(program, run);
   addDlq(program, run);
+  addTransfer(program, run);
   addAccess(program, run);
   addCluster(program, run);
   return program;

@@ -22,7 +22,9 @@ import { NodeIntake } from './intake/node-intake.js';
 import { ensureAccess } from './compose/access.js';
 import { pooledChance } from './compose/chance.js';
 import { makeCluster, processTime, type NodeCluster } from './compose/cluster.js';
-import { membershipEvents, servedShards, watchLevels } from './compose/figures.js';
+import { makeConsole } from './compose/console.js';
+import { servedShards, watchLevels } from './compose/figures.js';
+import { makeDiary, makeHooks, type NodeHooks } from './compose/hooks.js';
 import { createRedis, openRedis } from './queue/connect.js';
 import { Offers } from './queue/offers.js';
 import { RedisClock } from './queue/redis-clock.js';
@@ -94,13 +96,16 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
   await clock.start();
   await migrate(database, { shards: config.CARILLON_SHARDS, ...partitionBounds(clock.nowMs(), delayMax(config)) });
   await ensureAccess(database, config, chance);
+  void database.warm();
 
   const queue = new ShardQueue(redis, config.CARILLON_REDIS_PREFIX, {
     visibilityMs: config.CARILLON_VISIBILITY_MS,
     payloadFreshMs: PAYLOAD_FRESH_MS,
     tombstoneMs: TOMBSTONE_MS,
   });
-  const sweeper = makeSweeper({ config, log, database, queue, clock, metrics });
+  const diary = makeDiary(identity, clock, config.CARILLON_LEASE_MS);
+  const hooks = makeHooks(metrics, diary, clock);
+  const sweeper = makeSweeper({ config, log, database, queue, clock, hooks });
   const recorder = new Recorder(database, clock, {
     deduplicationMs: config.CARILLON_DEDUPLICATION_MS,
     idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
@@ -128,7 +133,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
     redis,
     queue,
     sweeper,
-    events: membershipEvents(metrics),
+    events: hooks.membership,
     isTableAvailable: () => recorder.isAvailable,
   });
   const { membership, wake } = cluster;
@@ -137,7 +142,9 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
     onRefused: (error) => log.error({ err: error }, 'the queue takes no work: accepts go to the table only'),
     onCaughtUp: (leftToSweeps) => log.info({ leftToSweeps }, 'the queue takes work again'),
   });
-  const parts = actorParts({ config, log, identity, database, queue, offers, recorder, http, clock, cluster, metrics });
+  const stores = { database, queue, offers, recorder };
+  const parts = actorParts({ ...stores, config, log, identity, http, clock, cluster, metrics, hooks });
+  const admin = makeConsole({ ...stores, config, log, identity, redis, clock, cluster, diary, sweeper });
   watchLevels(metrics, { ...cluster, slots: parts.slots, recorder, redis, offers });
   const intake = new NodeIntake({
     database,
@@ -152,7 +159,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
       inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
       idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
     },
-    onAccept: (result, messages) => metrics.accepted(result, messages),
+    onAccept: hooks.onAccept,
   });
   const maintenance = new Maintenance(
     database,
@@ -178,13 +185,16 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
   const app = buildApp({ config, clock, chance, database, intake, logger: log, health, cluster: view, metrics });
 
   let unwatch = (): void => undefined;
+  admin.sockets.attach(app.server);
   // A node that cannot listen must not take the shards from one that can.
   await app.listen({ host: config.CARILLON_HOST, port: config.CARILLON_PORT });
   try {
     unwatch = await watchDataRedis(redis, cluster, offers, log);
     await cluster.start(parts);
+    await admin.start();
     joined = true;
   } catch (error) {
+    await admin.stop();
     await app.close();
     cluster.disconnect();
     throw error;
@@ -202,6 +212,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
     await membership.stop();
     clearTimeout(limit);
     await left;
+    await admin.stop();
     await Promise.race([app.close(), new Promise((resolve) => setTimeout(resolve, CLOSE_MS))]);
     recorder.stop();
     offers.stop();
@@ -272,9 +283,9 @@ function makeSweeper(parts: {
   database: Database;
   queue: ShardQueue;
   clock: RedisClock;
-  metrics: NodeMetrics;
+  hooks: NodeHooks;
 }): Sweeper {
-  const { config, log, database, queue, clock, metrics } = parts;
+  const { config, log, database, queue, clock, hooks } = parts;
   const promoteEveryMs = config.CARILLON_PROMOTE_EVERY_MS;
   const settings = {
     horizonMs: config.CARILLON_HORIZON_MS,
@@ -288,7 +299,7 @@ function makeSweeper(parts: {
       shards: config.CARILLON_SHARDS,
       promoteEveryMs,
       rescueEveryMs: config.CARILLON_RESCUE_EVERY_MS,
-      onSwept: (sweep, result, queued, durationMs) => metrics.swept(sweep, result, queued, durationMs),
+      onSwept: hooks.onSwept,
     },
     log,
   );
@@ -306,8 +317,9 @@ function actorParts(given: {
   clock: RedisClock;
   cluster: NodeCluster;
   metrics: NodeMetrics;
+  hooks: NodeHooks;
 }): ActorParts {
-  const { config, log, database, queue, offers, recorder, http, clock, cluster, metrics } = given;
+  const { config, log, database, queue, offers, recorder, http, clock, cluster, metrics, hooks } = given;
   const { wake } = cluster;
   const keys = new SigningKeyCache(
     async (tenantId) => (await getSigningKeys(database, tenantId)).current,
@@ -340,7 +352,7 @@ function actorParts(given: {
       tiers: tierBounds(config),
       inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
     },
-    onFired: ({ published, skipped }) => metrics.fired(published, skipped),
+    onFired: ({ published, skipped }) => hooks.onFired(published, skipped),
   });
   const perHost = config.CARILLON_HOST_CONCURRENCY;
   const waitingPerHost = Math.max(1, Math.floor(perHost / 4));
@@ -360,12 +372,12 @@ function actorParts(given: {
     wake,
     isTrusted: (shard) => cluster.locks.isTrusted(shard),
     onFenced: (shard) => {
-      metrics.fenced();
+      hooks.onFenced(shard);
       cluster.membership.fenced(shard);
     },
     settings: { claimBatch: config.CARILLON_CLAIM_BATCH, idleClaimMs: config.CARILLON_IDLE_CLAIM_MS },
     refence: (shard, refusedEpoch) => cluster.holder.refence(shard, refusedEpoch),
     onClaim: (entries) => metrics.claimed(entries),
-    onAttempt: ({ outcome, recorded }) => metrics.attempted(outcome, recorded.taken),
+    onAttempt: hooks.onAttempt,
   };
 }

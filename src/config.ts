@@ -92,6 +92,18 @@ export const SETTINGS = {
   CARILLON_NEXT_SIGNING_KEY: secret('Next signing key of the tenant "default"; used only when the tenant is created.'),
   CARILLON_METRICS_PUBLIC: flag(false, 'Whether /metrics can be read without the token of an administrator.'),
   CARILLON_TOKEN_CACHE_MS: integer(5 * SECOND, 0, 5 * MINUTE, 'How long a node trusts a token it has looked up.'),
+  CARILLON_ADMIN_ORIGINS: text(
+    '',
+    'Origins of pages, beside the node itself, that may open the admin websocket: https://host:port, comma-separated; "*" for any.',
+  ),
+  CARILLON_ADMIN_SOCKETS_MAX: integer(2_000, 0, 100_000, 'Most admin websockets a node has open.'),
+  CARILLON_ADMIN_HELLO_MS: integer(5 * SECOND, 100, MINUTE, 'How long an admin websocket may take to say its token.'),
+  CARILLON_ADMIN_QUEUE_BYTES: integer(
+    MIB,
+    16 * KIB,
+    64 * MIB,
+    'Most bytes that wait for an admin websocket; one that reads more slowly is closed.',
+  ),
 
   CARILLON_SHARDS: integer(256, 1, 4_096, 'Number of shards; fixed when the cluster is created, checked at each boot.'),
   CARILLON_CONCURRENCY: integer(200, 1, 5_000, 'Most HTTP deliveries a node has under way.'),
@@ -189,6 +201,7 @@ export const SETTINGS = {
   CARILLON_BODY_MAX_BYTES: integer(MIB, KIB, 64 * MIB, 'Largest message body.'),
   CARILLON_BATCH_MAX_BYTES: integer(32 * MIB, KIB, 256 * MIB, 'Largest batch request.'),
   CARILLON_BATCH_MAX_ITEMS: integer(1_000, 1, 10_000, 'Most messages in one batch.'),
+  CARILLON_SCHEDULE_BATCH_MAX_ITEMS: integer(5_000, 1, 20_000, 'Most schedules in one batch of them.'),
   CARILLON_HEADERS_MAX_BYTES: integer(16 * KIB, KIB, 64 * KIB, 'Most bytes of forwarded headers of one message.'),
   CARILLON_URL_MAX_BYTES: integer(4 * KIB, 64, 16 * KIB, 'Longest destination or callback URL.'),
   CARILLON_DELAY_MAX_MS: integer(400 * DAY, MINUTE, 3_650 * DAY, 'Furthest due time.'),
@@ -316,6 +329,11 @@ function relationFaults(config: Config): string[] {
   const locks = lockServerUrls(config).length;
   require(locks === 0 || locks >= 3, `CARILLON_LOCK_REDIS_URLS has ${locks} servers, expected none or at least three`);
   return faults;
+}
+
+/** Origins that may open the admin websocket, in lower case. */
+export function adminOrigins(config: Config): string[] {
+  return listed(config.CARILLON_ADMIN_ORIGINS).map((origin) => origin.toLowerCase());
 }
 
 /** The addresses and networks of load balancers whose word about the caller is taken. */

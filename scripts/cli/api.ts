@@ -57,8 +57,12 @@ export class Api {
     const { code } = cause as NodeJS.ErrnoException;
     const why = code ?? (cause.name === 'TimeoutError' ? 'no answer in time' : cause.message);
     const isRefused = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'].includes(why);
-    if (isRefused) return new CliFault(`${url} cannot be reached (${why}): ${advice}`, 1);
-    return new CliFault(`${url} gave no answer (${oneLine(why)}): what was asked for may or may not have been done`, 1);
+    if (isRefused) return new CliFault(`${url} cannot be reached (${why}): ${advice}`, 1, true);
+    return new CliFault(
+      `${url} gave no answer (${oneLine(why)}): what was asked for may or may not have been done`,
+      1,
+      true,
+    );
   }
 
   #answer(status: number, text: string): unknown {
@@ -74,7 +78,7 @@ export class Api {
     if (status >= 200 && status < 300) return answer;
     const { error } = (answer ?? {}) as { error?: unknown };
     const told = typeof error === 'string' ? oneLine(error) : 'refused without a reason';
-    throw new CliFault(`${told} (HTTP ${status}${hintOf(status)})`, 1);
+    throw new CliFault(`${told} (HTTP ${status}${hintOf(status)})`, 1, status === 503);
   }
 }
 

@@ -1,10 +1,13 @@
 /** What the command line client touches of the world: its two outputs, its input, the environment. Tests bring their own. */
+import { once } from 'node:events';
 
 export interface Io {
   /** To the standard output: the answer, and nothing else. */
   out(text: string): void;
   /** To the standard error output: faults, and remarks that must not get into a pipe. */
   err(text: string): void;
+  /** Resolves when the standard output has taken what was written to it. */
+  drained(): Promise<void>;
   /** Everything on the standard input. */
   input(): Promise<Buffer>;
   /** Width of the terminal; null when the standard output is none, and nothing is cut then. */
@@ -20,6 +23,8 @@ export class CliFault extends Error {
     message: string,
     /** 1: the API refused or cannot be reached. 2: the command line makes no sense. */
     readonly exitCode: 1 | 2,
+    /** Whether the same may be done in a moment: Carillon is away, or says that it is. */
+    readonly isPassing = false,
   ) {
     super(message);
   }
@@ -38,6 +43,9 @@ export function processIo(): Io {
   return {
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
+    drained: async () => {
+      if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
+    },
     input: readInput,
     columns: process.stdout.isTTY ? process.stdout.columns : null,
     environment: process.env,

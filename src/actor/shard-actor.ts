@@ -6,9 +6,6 @@
 // Life of a claim. A schedule is fired (firing.ts). A message whose entry carries a payload is on its first attempt and is sent at
 // once; any other is read from the table first, and the row says what to do. One that this node still has in its hands (the queue
 // was emptied, or lapsed behind our back) only changes its token. When the outcome is committed, the entry is settled.
-//
-// Trust in payloads. An entry that was queued before this actor took over, or before Redis was last seen to come back, may be
-// older than what the queue forgot: a settled entry or a cancel of Redis's last second. So its payload is not used; see `#suspectBeforeMs`.
 
 import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
@@ -17,12 +14,12 @@ import { CarillonError } from '../domain/errors.js';
 import type { Message } from '../domain/message.js';
 import { originOf } from '../delivery/target.js';
 import { parseScheduleEntry, type ScheduleKeyOfEntry } from '../queue/keys.js';
-import { decodePayload } from '../queue/payload.js';
 import type { Claim, Claimed } from '../queue/shard-queue.js';
 import type { StoredMessage } from '../table/message-columns.js';
 import type { Outcome, Released } from '../table/outcomes.js';
 import { Alarm } from './alarm.js';
 import type { ActorParts } from './actor-parts.js';
+import { PayloadTrust } from './payload-trust.js';
 import { Settlements } from './settlements.js';
 import { Signal } from './signal.js';
 import type { Turn } from './slots.js';
@@ -53,8 +50,8 @@ export class ShardActor {
   readonly #abort = new AbortController();
   readonly #alarm: Alarm;
   readonly #settlements: Settlements;
+  readonly #trust: PayloadTrust;
   #epoch: number;
-  #suspectBeforeMs: number;
   /** Small at first, so that many actors can claim at once what is due in many shards; grows while there is more. */
   #claimSize = FIRST_CLAIM;
   #halted = false;
@@ -74,7 +71,7 @@ export class ShardActor {
     this.#log = parts.log.child({ shard });
     // One listener for each delivery under way, and there may be thousands: no leak to be warned of.
     setMaxListeners(0, this.#abort.signal);
-    this.#suspectBeforeMs = parts.clock.nowMs();
+    this.#trust = new PayloadTrust(shard, parts.clock);
     this.#alarm = new Alarm(parts.clock, parts.time);
     this.#settlements = new Settlements(shard, parts.queue, (backAtMs) => {
       if (this.#halted) parts.wake(shard, backAtMs);
@@ -116,13 +113,21 @@ export class ShardActor {
   /** Mailbox: a new epoch was installed, after the queue was lost or Redis came back. */
   renew(epoch: number): void {
     this.#epoch = epoch;
-    this.#suspectBeforeMs = this.#parts.clock.nowMs();
+    this.#trust.renew();
     this.#alarm.ring();
+  }
+
+  /** Mailbox: the table has a later epoch than this one. */
+  overtaken(epoch: number): void {
+    if (this.#halted || this.#epoch !== epoch) return;
+    this.#refused(epoch).catch((error: unknown) => {
+      if (!isTrouble(error)) this.#log.error({ err: error }, 'an epoch could not be renewed');
+    });
   }
 
   /** Mailbox: Redis went away. Until the shard is renewed it claims nothing: what Redis has by then may be older than this node's epoch. */
   distrust(): void {
-    this.#suspectBeforeMs = Infinity;
+    this.#trust.suspend();
   }
 
   /** Prolongs the visibility of what is under way. */
@@ -213,7 +218,7 @@ export class ShardActor {
     let used = 0;
     try {
       if (this.#halted) return 0;
-      if (this.#suspectBeforeMs === Infinity || !this.#parts.isTrusted(this.shard)) return UNTRUSTED_PAUSE_MS;
+      if (this.#trust.isSuspended || !this.#parts.isTrusted(this.shard)) return UNTRUSTED_PAUSE_MS;
       this.#toldOfMs = Infinity;
       const epoch = this.#epoch;
       const reply = await queue.claim(this.shard, epoch, taken);
@@ -329,8 +334,8 @@ export class ShardActor {
   }
 
   async #deliver(claim: Claim, flight: Flight): Promise<void> {
-    const fresh = this.#trustedPayload(claim);
-    if (fresh !== null) return this.#attempt(fresh, flight, 1);
+    const fresh = this.#trust.messageOf(claim);
+    if (fresh !== null) return this.#attempt(fresh, flight, 1, claim.payload);
     const stored = await this.#parts.recorder.readMessage(claim.id);
     if (stored === null || !isToBeSent(stored)) return this.#settle(claim.id, flight, null);
     if (stored.nextAttemptAtMs > this.#parts.clock.nowMs() + ROUNDING_MS) {
@@ -339,16 +344,12 @@ export class ShardActor {
     return this.#attempt(stored, flight, stored.attempts + 1);
   }
 
-  #trustedPayload(claim: Claim): Message | null {
-    if (claim.payload === '') return null;
-    const message = decodePayload(claim.id, this.shard, claim.payload);
-    return message !== null && message.createdAtMs > this.#suspectBeforeMs ? message : null;
-  }
-
-  async #attempt(message: Message, flight: Flight, attempt: number): Promise<void> {
+  /** `payload`: what the entry came with, if it is trusted. */
+  async #attempt(message: Message, flight: Flight, attempt: number, payload = ''): Promise<void> {
     const host = originOf(message.destination);
     if (!(await this.#enterHost(host))) {
-      return this.#settle(message.id, flight, this.#parts.deferrals.backAtMs(host, this.#parts.clock.nowMs()));
+      const backAtMs = this.#parts.deferrals.backAtMs(host, this.#parts.clock.nowMs());
+      return this.#settle(message.id, flight, backAtMs, payload);
     }
     const startedAtMs = performance.now();
     let outcome: Outcome | null;
@@ -382,10 +383,10 @@ export class ShardActor {
   }
 
   /** Ends a claim; those of one tick go together. What cannot be told to Redis lapses, and the table is asked. */
-  async #settle(id: string, flight: Flight, backAtMs: number | null): Promise<void> {
+  async #settle(id: string, flight: Flight, backAtMs: number | null, payload = ''): Promise<void> {
     flight.isEnding = true;
     const at = backAtMs === null ? null : Math.ceil(backAtMs);
-    await this.#settlements.add({ id, token: flight.token, backAtMs: at });
+    await this.#settlements.add({ id, token: flight.token, backAtMs: at, payload });
   }
 }
 

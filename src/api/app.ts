@@ -16,6 +16,8 @@ import { registerBatch } from './routes/batch.js';
 import { registerCron } from './routes/cron.js';
 import { registerDlq } from './routes/dlq.js';
 import { registerEvents } from './routes/events.js';
+import { registerExport } from './routes/export.js';
+import { registerExplain } from './routes/explain.js';
 import { registerHealth } from './routes/health.js';
 import { registerKeys } from './routes/keys.js';
 import { registerMessages } from './routes/messages.js';
@@ -24,6 +26,7 @@ import { registerNotImplemented } from './routes/not-implemented.js';
 import { registerOpenApi } from './routes/openapi.js';
 import { registerPublish } from './routes/publish.js';
 import { registerRuns } from './routes/runs.js';
+import { registerScheduleBatch } from './routes/schedule-batch.js';
 import { registerSchedules } from './routes/schedules.js';
 import type { ApiArea, ApiServices } from './services.js';
 
@@ -106,7 +109,9 @@ function registerRoutes(app: FastifyInstance, services: ApiServices): void {
   registerPublish(app, services);
   registerBatch(app, services);
   registerSchedules(app, services);
+  registerScheduleBatch(app, services);
   registerCron(app, services);
+  registerExplain(app, services);
   registerKeys(app, services);
   registerNotImplemented(app);
   registerAdmin(app, services);
@@ -118,6 +123,7 @@ function registerRoutes(app: FastifyInstance, services: ApiServices): void {
   registerDlq(app, services);
   registerEvents(app, services);
   registerRuns(app, services);
+  registerExport(app, services);
 }
 
 function targetOf(targets: WeakMap<IncomingMessage, RawTarget>): (this: FastifyRequest) => RawTarget {

@@ -3,9 +3,9 @@
 import { CarillonError } from '../domain/errors.js';
 
 /** The lists that have cursors; one list's cursor is refused by the others. */
-export type CursorKind = 'dlq' | 'events' | 'events-earliest' | 'runs';
+export type CursorKind = 'dlq' | 'events' | 'events-earliest' | 'runs' | 'schedules' | 'pending';
 
-const CURSOR_MAX_LENGTH = 200;
+const CURSOR_MAX_LENGTH = 400;
 
 /** A cursor that holds a place. The parts must not contain a blank. */
 export function writeCursor(kind: CursorKind, parts: readonly (string | number)[]): string {

@@ -22,8 +22,8 @@ export type RawTarget =
       readonly token: string | null;
     };
 
-/** What a POST to /v2/schedules/{id}/… can be besides the creation of a schedule: no destination looks like this. */
-const SCHEDULE_ACTION = /^[A-Za-z0-9_.-]+\/(?:pause|resume|trigger)\/?$/;
+/** What a POST below /v2/schedules can be besides the creation of a schedule: no destination looks like this. */
+const SCHEDULE_ACTION = /^(?:batch|[A-Za-z0-9_.-]+\/(?:pause|resume|trigger))\/?$/;
 /** A destination whose `://` is percent-encoded in part or whole was encoded as a whole. */
 const ENCODED_URL = /^https?(?::|%3a)(?:\/|%2f)(?:\/|%2f)/i;
 const PLAIN_URL = /^https?:\/\//i;

@@ -91,6 +91,22 @@ export const runListParameters = query({
 });
 export const runCountParameters = query(RUN_PARAMETERS);
 
+export const scheduleListParameters = query({
+  state: several('active, paused, ended. Repeatable or separated by commas.'),
+  label: several('Labels, any of them. Repeatable or separated by commas.'),
+  host: several('Hosts of destinations, with or without the port. Repeatable or separated by commas.'),
+  destination: several('Whole destinations. Repeatable.'),
+  idPrefix: Type.String({ description: 'How the id begins.' }),
+  search: Type.String({ description: 'A text that the id or the destination contains, whatever the case.' }),
+  count: count('Most schedules on a page; a larger number counts as 1000.', 1000, 100),
+  cursor,
+});
+
+export const exportParameters = query({
+  count: count('Most items on a page; a larger number counts as 1000.', 1000, 500),
+  cursor,
+});
+
 export const idParameter = (name: string, description: string) => Type.Object({ [name]: Type.String({ description }) });
 
 export const messageObject = Type.Object(

@@ -12,10 +12,11 @@ import { Roster } from '../membership/roster.js';
 import { ShardHolder } from '../membership/shard-holder.js';
 import { ShardLocks } from '../membership/shard-locks.js';
 import { Channels } from '../queue/channels.js';
+import { ConsoleChannels } from '../queue/console-channels.js';
 import { createRedis, createSubscriber, openRedis } from '../queue/connect.js';
 import type { ShardQueue } from '../queue/shard-queue.js';
 import type { Database } from '../table/database.js';
-import { grantEpochs, overtakeEpochs, readShards, renewEpochs } from '../table/epochs.js';
+import { grantEpochs, overtakenShards, overtakeEpochs, readShards, renewEpochs } from '../table/epochs.js';
 
 const DEATHS_REMEMBERED_MS = 5 * 60_000;
 /** A lock server's answer is waited for so long, as a part of a lease: several must fit into what is left of it. */
@@ -25,6 +26,7 @@ const MIN_LOCK_ANSWER_MS = 100;
 export interface NodeCluster {
   readonly locks: ShardLocks;
   readonly channels: Channels;
+  readonly consoleChannels: ConsoleChannels;
   readonly holder: ShardHolder;
   readonly membership: Membership;
   /** Wakes a shard's actor here, or tells the node that owns it. */
@@ -64,6 +66,7 @@ export function makeCluster(parts: {
     onTrouble: () => undefined,
   });
   const channels = new Channels(redis, subscriber, prefix);
+  const consoleChannels = new ConsoleChannels(redis, subscriber, prefix);
   const locks = new ShardLocks(
     lockClients,
     { keyPrefix: `${prefix}:{locks}:`, leaseMs: config.CARILLON_LEASE_MS },
@@ -74,6 +77,7 @@ export function makeCluster(parts: {
       grant: (node, shards) => grantEpochs(database, node, shards),
       renew: (node, held) => renewEpochs(database, node, held),
       overtake: (node, stored) => overtakeEpochs(database, node, stored),
+      overtaken: (held) => overtakenShards(database, held),
     },
     queue,
     node: identity,
@@ -136,6 +140,7 @@ export function makeCluster(parts: {
   return {
     locks,
     channels,
+    consoleChannels,
     holder,
     membership,
     wake: (shard, dueAtMs) => {

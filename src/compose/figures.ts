@@ -1,7 +1,7 @@
-// Where a node's figures are read when somebody asks for them, and what the membership tells them.
+// Where a node's figures are read when somebody asks for them.
 
 import type { Slots } from '../actor/slots.js';
-import type { Membership, MembershipEvents } from '../membership/membership.js';
+import type { Membership } from '../membership/membership.js';
 import type { ShardHolder } from '../membership/shard-holder.js';
 import type { ShardLocks } from '../membership/shard-locks.js';
 import type { Offers } from '../queue/offers.js';
@@ -29,14 +29,6 @@ export function watchLevels(
     offers: () => offers.backlog,
     recorderBacklog: (kind) => recorder.backlog(kind),
   });
-}
-
-export function membershipEvents(metrics: NodeMetrics): MembershipEvents {
-  return {
-    onGiven: (shards, durationMs) => metrics.given(shards, durationMs),
-    onTaken: (shards, durationMs) => metrics.taken(shards, durationMs),
-    onLapsed: (shards) => metrics.lapsed(shards),
-  };
 }
 
 /** How many shards have an owner that is alive, as far as this node knows: what the last heartbeat read, and what it took since. */

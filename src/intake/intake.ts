@@ -3,8 +3,8 @@
 import type { MessageId } from '../domain/ids.js';
 import type { Message } from '../domain/message.js';
 import type { Acceptance, Submission } from '../table/accepts.js';
-
 import type { Schedule, ScheduleDefinition } from '../domain/schedule.js';
+import type { BatchedSchedule, BatchResult } from '../table/schedule-batches.js';
 export type { Acceptance, KeyClaim, Submission } from '../table/accepts.js';
 
 /** Work and changes from clients. All methods throw CarillonError TABLE_UNAVAILABLE when the table is away. */
@@ -15,6 +15,11 @@ export interface Intake {
   cancel(tenantId: number, ids: readonly MessageId[]): Promise<MessageId[]>;
   /** Creates or replaces a schedule. An equal definition changes nothing. Throws INVALID_CRON when it can never fire. */
   saveSchedule(tenantId: number, id: string, definition: ScheduleDefinition): Promise<Schedule>;
+  /**
+   * Creates or replaces many schedules, one result for each in order; what one must not be refuses that one alone. When the table goes away
+   * meanwhile some are saved and some are not: the same call again completes it.
+   */
+  saveSchedules(tenantId: number, schedules: readonly ScheduleToSave[]): Promise<BatchResult[]>;
   /** Throws NOT_FOUND. Pausing what is paused (or resuming what runs) changes nothing. */
   pauseSchedule(tenantId: number, id: string): Promise<Schedule>;
   resumeSchedule(tenantId: number, id: string): Promise<Schedule>;
@@ -28,6 +33,9 @@ export interface Intake {
     retries: readonly DeadLetterRetry[],
   ): Promise<{ from: MessageId; to: MessageId }[]>;
 }
+
+/** A schedule of a batch; its shard follows from its id. */
+export type ScheduleToSave = Omit<BatchedSchedule, 'shard'>;
 
 /** A dead letter to send again: the new message is `message` (kind `dlq-retry`, sourceId the dead letter). */
 export interface DeadLetterRetry {

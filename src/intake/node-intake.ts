@@ -18,9 +18,10 @@ import type { Database } from '../table/database.js';
 import { repeatDeadLetters } from '../table/dead-letters.js';
 import { releaseHeld } from '../table/outcomes.js';
 import type { Recorder } from '../table/recorder.js';
+import { type BatchResult, type Placed, saveScheduleBatch } from '../table/schedule-batches.js';
 import { changeScheduleState, deleteSchedule, saveSchedule } from '../table/schedules.js';
 import { getSchedule } from '../table/schedules-read.js';
-import type { DeadLetterRetry, Intake } from './intake.js';
+import type { DeadLetterRetry, Intake, ScheduleToSave } from './intake.js';
 
 export interface IntakeSettings {
   readonly shards: number;
@@ -91,6 +92,22 @@ export class NodeIntake implements Intake {
     return schedule;
   }
 
+  async saveSchedules(tenantId: number, schedules: readonly ScheduleToSave[]): Promise<BatchResult[]> {
+    const nowMs = this.#nowMs();
+    const wanted = schedules.map((schedule) => ({
+      ...schedule,
+      shard: shardOfSchedule(tenantId, schedule.id, this.#settings.shards),
+    }));
+    return saveScheduleBatch(this.#database, tenantId, wanted, {
+      decide: ({ definition, paused }, existing) => {
+        const next = stateAfterSave(existing, definition, existing?.anchorMs ?? nowMs, nowMs);
+        return paused ? { state: 'paused', nextFireAtMs: null } : next;
+      },
+      nowMs,
+      onGroup: (placed) => this.#placeAll(tenantId, placed, nowMs),
+    });
+  }
+
   async pauseSchedule(tenantId: number, id: string): Promise<Schedule> {
     return this.#changeState(tenantId, id, (existing) =>
       existing.state === 'paused' ? null : { state: 'paused', nextFireAtMs: null },
@@ -156,6 +173,19 @@ export class NodeIntake implements Intake {
   async #place(schedule: Schedule): Promise<void> {
     const { shard, tenantId, id, nextFireAtMs, generation } = schedule;
     await this.#offers.reschedule(shard, scheduleEntry(tenantId, id), nextFireAtMs, generation);
+  }
+
+  /** Tells the queue of saved schedules; of a new one that fires beyond every horizon it need not know. */
+  async #placeAll(tenantId: number, placed: readonly Placed[], nowMs: number): Promise<void> {
+    const untilMs = nowMs + this.#settings.offerWithinMs;
+    const near = placed.filter(
+      ({ generation, nextFireAtMs }) => generation > 1 || (nextFireAtMs !== null && nextFireAtMs <= untilMs),
+    );
+    await Promise.all(
+      near.map(({ id, shard, nextFireAtMs, generation }) =>
+        this.#offers.reschedule(shard, scheduleEntry(tenantId, id), nextFireAtMs, generation),
+      ),
+    );
   }
 
   #offer(message: Message): void {

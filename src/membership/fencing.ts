@@ -9,6 +9,7 @@ export interface EpochAuthority {
   grant(node: string, shards: readonly number[]): Promise<Map<number, number>>;
   renew(node: string, held: ReadonlyMap<number, number>): Promise<Map<number, number>>;
   overtake(node: string, stored: ReadonlyMap<number, number>): Promise<Map<number, number>>;
+  overtaken(held: ReadonlyMap<number, number>): Promise<number[]>;
 }
 
 export interface Fenced {
@@ -42,6 +43,11 @@ export class Fencing {
   /** New epochs for shards that are this node's in the table, under these epochs or later ones. With `refill` all are filled again. */
   async renew(held: ReadonlyMap<number, number>, refill: boolean): Promise<Fenced> {
     return this.#install(await this.#authority.renew(this.#node, held), refill);
+  }
+
+  /** Shards whose epoch in the table is later than the one they are held by: another node, or an answer that was lost. */
+  overtaken(held: ReadonlyMap<number, number>): Promise<number[]> {
+    return this.#authority.overtaken(held);
   }
 
   /**

@@ -9,7 +9,7 @@ import type { Cancel, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import { Signal } from '../actor/signal.js';
 import type { Channels } from '../queue/channels.js';
-import { eligibleMembers, hasLiveOwner } from './eligibility.js';
+import { eligibleMembers, isStarting } from './eligibility.js';
 import { planOwners } from './plan.js';
 import type { Roster, RosterView } from './roster.js';
 import type { ShardHolder } from './shard-holder.js';
@@ -23,15 +23,19 @@ export interface MembershipSettings {
   readonly heartbeatMs: number;
   /** A node counts for new shards only after this much uptime. */
   readonly joinGraceMs: number;
-  /** Most shards that a node gives away in one heartbeat. */
+  /** Most shards that a node gives away in one heartbeat, once the cluster has started. */
   readonly handoversMax: number;
 }
 
 /** What happened to leases, for those who measure. */
 export interface MembershipEvents {
   readonly onGiven: (shards: number, durationMs: number) => void;
-  readonly onTaken: (shards: number, durationMs: number) => void;
-  readonly onLapsed: (shards: number) => void;
+  readonly onTaken: (shards: number, durationMs: number, taken: readonly number[]) => void;
+  readonly onLapsed: (shards: number, lost: readonly number[]) => void;
+  /** Shards are about to be given away. */
+  readonly onGiving?: (shards: readonly number[]) => void;
+  /** A heartbeat read the roster. */
+  readonly onView?: (view: RosterView) => void;
 }
 
 interface MembershipParts {
@@ -47,8 +51,8 @@ interface MembershipParts {
   readonly log: Logger;
 }
 
-/** With no owner alive, the first plan waits for so many heartbeats: nodes that start together share from the beginning. */
-const COLD_START_BEATS = 2;
+/** What is free by the roster and was locked is on its way to somebody else, or a dead owner's lock has yet to end: looks again so soon. */
+const LOCKED_PAUSE_MS = 100;
 /** Heartbeats in which the others can say that they are unable too. */
 const PATIENCE_BEATS = 3;
 
@@ -58,7 +62,6 @@ export class Membership {
   #view: RosterView | null = null;
   /** Since when the table has been out of this node's reach, as far as heartbeats saw. */
   #tableAwaySinceMs: number | null = null;
-  #beats = 0;
   #draining = false;
   #stopped = false;
   #beating: Promise<boolean> | null = null;
@@ -92,13 +95,7 @@ export class Membership {
 
   /** There may be shards to take: looks at once. */
   nudge(): void {
-    if (this.#stopped) return;
-    if (this.#beating !== null) {
-      this.#beatAgain = true;
-      return;
-    }
-    this.#cancelBeat();
-    this.#beatLater(0);
+    this.#beatWithin(0);
   }
 
   /** Gives every shard away and takes no more; the node stays in the roster as draining. */
@@ -139,6 +136,17 @@ export class Membership {
     this.nudge();
   }
 
+  /** The next heartbeat comes no later than in so many milliseconds, or right after one that is under way. */
+  #beatWithin(delayMs: number): void {
+    if (this.#stopped) return;
+    if (this.#beating !== null) {
+      this.#beatAgain = true;
+      return;
+    }
+    this.#cancelBeat();
+    this.#beatLater(delayMs);
+  }
+
   #beatLater(delayMs: number): void {
     this.#cancelBeat = this.#parts.time.after(delayMs, () => void this.#beatOnce());
   }
@@ -173,7 +181,7 @@ export class Membership {
     if (locks.troubleMs > 0) await locks.probe();
     if (lost.length > 0) {
       log.warn({ shards: lost }, 'leases lapsed');
-      events.onLapsed(lost.length);
+      events.onLapsed(lost.length, lost);
     }
     return this.#quietly('heartbeat', async () => {
       const about = {
@@ -183,7 +191,7 @@ export class Membership {
         able: this.#unableMs() < settings.leaseMs,
       };
       this.#view = await roster.beat(settings.id, about, holder.owned());
-      this.#beats += 1;
+      events.onView?.(this.#view);
     });
   }
 
@@ -230,7 +238,6 @@ export class Membership {
       if (this.#draining) return this.#give(holder.owned());
       const view = this.#view;
       if (view === null) return;
-      if (!hasLiveOwner(view) && this.#beats < COLD_START_BEATS) return;
       const plan = planOwners(eligibleMembers(view, joinGraceMs), view.owners);
       const owned = new Set(holder.owned());
       const isDue = (owner: string, shard: number): boolean =>
@@ -238,7 +245,8 @@ export class Membership {
       // A store that is away for all is away for each of them at a slightly different time: whoever notices first does not give yet.
       const unableMs = this.#unableMs();
       const isTooSoon = unableMs > 0 && unableMs < leaseMs + PATIENCE_BEATS * heartbeatMs;
-      if (!isTooSoon) await this.#give([...owned].filter((shard) => plan[shard] !== id).slice(0, handoversMax));
+      const most = isStarting(view, joinGraceMs) ? owned.size : handoversMax;
+      if (!isTooSoon) await this.#give([...owned].filter((shard) => plan[shard] !== id).slice(0, most));
       if (!isTableAvailable()) return;
       await this.#take(plan.flatMap((owner, shard) => (isDue(owner, shard) ? [shard] : [])));
       this.#settled.give();
@@ -249,6 +257,7 @@ export class Membership {
     if (shards.length === 0) return;
     const { holder, roster, locks, channels, settings, events, time } = this.#parts;
     const startedAtMs = time.monotonicMs();
+    events.onGiving?.(shards);
     await this.#whileMoving(shards, async () => {
       await holder.give(shards);
       // The name first: or it could be taken off after the next owner has written its own.
@@ -265,6 +274,7 @@ export class Membership {
     const startedAtMs = time.monotonicMs();
     await this.#whileMoving(shards, async () => {
       const locked = await locks.acquire(shards);
+      if (locked.length < shards.length && locks.troubleMs === 0) this.#beatWithin(LOCKED_PAUSE_MS);
       if (locked.length === 0) return;
       let taken: number[] = [];
       try {
@@ -274,7 +284,7 @@ export class Membership {
         const others = locked.filter((shard) => !taken.includes(shard));
         if (others.length > 0) await locks.release(others);
       }
-      events.onTaken(taken.length, time.monotonicMs() - startedAtMs);
+      events.onTaken(taken.length, time.monotonicMs() - startedAtMs, taken);
     });
   }
 

@@ -30,12 +30,16 @@ function equalRanges(members: readonly string[], shards: number): string[] {
   return Array.from({ length: shards }, (_, shard) => members[Math.floor((shard * members.length) / shards)] ?? '');
 }
 
-/** floor(S/N) for each member, one more for those that have most, by name where they have equally many. */
+/**
+ * floor(S/N) for each member, one more for those that have so many, by name where more have. How many more they have does not matter, or
+ * who gives first would give again while others have yet to give.
+ */
 function quotasOf(members: readonly string[], plan: Owners): Map<string, number> {
   const counts = countsOf(plan);
   const least = Math.floor(plan.length / members.length);
   const extra = plan.length % members.length;
-  const byCount = [...members].sort((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0) || (a < b ? -1 : 1));
+  const counted = (member: string): number => Math.min(counts.get(member) ?? 0, least + 1);
+  const byCount = [...members].sort((a, b) => counted(b) - counted(a) || (a < b ? -1 : 1));
   return new Map(byCount.map((member, rank) => [member, rank < extra ? least + 1 : least]));
 }
 

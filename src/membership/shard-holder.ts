@@ -5,6 +5,7 @@ import type { ActorParts } from '../actor/actor-parts.js';
 import { ShardActor } from '../actor/shard-actor.js';
 import type { Sweeper } from '../actor/sweeper.js';
 import type { Cancel, ProcessTime } from '../domain/clock.js';
+import { CarillonError } from '../domain/errors.js';
 import type { Channels } from '../queue/channels.js';
 import { GroupCommit } from '../table/group-commit.js';
 import type { Fenced, Fencing } from './fencing.js';
@@ -25,7 +26,7 @@ interface Renewal {
 }
 
 export class ShardHolder {
-  readonly #fencing: Pick<Fencing, 'take' | 'renew'>;
+  readonly #fencing: Pick<Fencing, 'take' | 'renew' | 'overtaken'>;
   readonly #sweeper: Pick<Sweeper, 'add' | 'remove' | 'stop'>;
   readonly #channels: Pick<Channels, 'hearOf' | 'hearNoMoreOf'>;
   readonly #time: ProcessTime;
@@ -40,7 +41,7 @@ export class ShardHolder {
   #stopping: Promise<void> | null = null;
 
   constructor(parts: {
-    fencing: Pick<Fencing, 'take' | 'renew'>;
+    fencing: Pick<Fencing, 'take' | 'renew' | 'overtaken'>;
     sweeper: Pick<Sweeper, 'add' | 'remove' | 'stop'>;
     channels: Pick<Channels, 'hearOf' | 'hearNoMoreOf'>;
     time: ProcessTime;
@@ -204,7 +205,22 @@ export class ShardHolder {
       for (const [shard, actor] of this.#leaving) if (actor.inFlight === 0) this.#leaving.delete(shard);
       // What cannot be touched while Redis is away lapses, and the table is asked before it is sent again.
       void Promise.allSettled([...this.#actors.values(), ...this.#leaving.values()].map((actor) => actor.touch()));
+      void this.#compareWithTable();
     });
+  }
+
+  /**
+   * A grant may reach the table late, when the node that asked for it has long lost the lock: then the queue still has this node's epoch and
+   * refuses nothing, while the table names another. Nobody would be harmed, but no schedule of the shard could fire.
+   */
+  async #compareWithTable(): Promise<void> {
+    const held = new Map([...this.#actors].map(([shard, actor]) => [shard, actor.epoch]));
+    if (held.size === 0 || this.#stopping !== null) return;
+    try {
+      for (const shard of await this.#fencing.overtaken(held)) this.#actors.get(shard)?.overtaken(held.get(shard) ?? 0);
+    } catch (error) {
+      if (!(error instanceof CarillonError)) this.#log.error({ err: error }, 'epochs could not be compared');
+    }
   }
 
   async #renew(renewals: Renewal[]): Promise<(number | null)[]> {

@@ -6,7 +6,9 @@
 //     rows alone until they are at least twice as old, so a late offer never carries a payload;
 //   - the sweep that fills a lost shard again (promote) takes rows of any age, so none is kept meanwhile, nor later of what it may
 //     have read (lua/include/believed.lua);
-//   - a claim that lapses loses it, a retry does not put it back, sweeps never carry one.
+//   - a claim that lapses loses it, a retry does not put it back, sweeps never carry one;
+//   - a claim that was not sent, because its host had no place for it, may put it back by its token (settle), which only works while
+//     nobody else can have had the entry, and not for what was canceled meanwhile.
 // Everything without a payload is read from the table at dispatch, and the row says what to do: so what may have been sent
 // already is always looked up first.
 
@@ -58,6 +60,8 @@ export interface Settlement {
   readonly token: string;
   /** When it comes back; null: it is done. */
   readonly backAtMs: number | null;
+  /** Of what comes back and was not sent: the payload that it was claimed with. */
+  readonly payload?: string;
 }
 
 export interface Firing {
@@ -151,9 +155,9 @@ export class ShardQueue {
 
   /** Tells for each settlement whether the claim still held. */
   async settle(shard: number, settlements: readonly Settlement[]): Promise<boolean[]> {
-    const { due, inflight, task } = this.#of(shard);
-    const args = settlements.flatMap(({ id, token, backAtMs }) => [id, token, backAtMs ?? '']);
-    return numbers(await scripts.settle.run(this.#redis, [due, inflight, task], args)).map((held) => held === 1);
+    const { due, inflight, task, tomb } = this.#of(shard);
+    const args = settlements.flatMap(({ id, token, backAtMs, payload }) => [id, token, backAtMs ?? '', payload ?? '']);
+    return numbers(await scripts.settle.run(this.#redis, [due, inflight, task, tomb], args)).map((held) => held === 1);
   }
 
   async touch(shard: number, claims: readonly { id: string; token: string }[]): Promise<boolean[]> {

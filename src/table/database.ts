@@ -5,6 +5,9 @@ import { CarillonError } from '../domain/errors.js';
 import { withBinaryArrays } from './binary-arrays.js';
 import { sql } from './sql.js';
 
+/** Connections that are kept open when idle: opening one, and its first look at the partitions, takes tens of milliseconds on a busy machine. */
+const KEPT_CONNECTIONS = 4;
+
 const TIMESTAMPTZ = 1184;
 const BIGINT = 20;
 
@@ -25,8 +28,8 @@ export interface DatabaseSettings {
 export interface Queryable {
   /** Runs sql/<name>.sql. Throws CarillonError TABLE_UNAVAILABLE when PostgreSQL cannot be reached or is stopping. */
   run<Row extends object>(name: string, values?: readonly unknown[]): Promise<Row[]>;
-  /** Runs a statement given as text: for DDL and for filters that are put together. */
-  text<Row extends object>(statement: string, values?: readonly unknown[]): Promise<Row[]>;
+  /** Runs a statement given as text: for DDL and for filters that are put together. `timeoutMs`: when it may take longer than others. */
+  text<Row extends object>(statement: string, values?: readonly unknown[], timeoutMs?: number): Promise<Row[]>;
 }
 
 /**
@@ -42,6 +45,7 @@ export class Database implements Queryable {
     this.#pool = new pg.Pool({
       connectionString: settings.url,
       max: settings.poolSize,
+      min: Math.min(KEPT_CONNECTIONS, settings.poolSize),
       connectionTimeoutMillis: settings.timeoutMs,
       query_timeout: settings.timeoutMs,
       idleTimeoutMillis: 30_000,
@@ -74,7 +78,12 @@ export class Database implements Queryable {
     client.on('error', this.#onError);
     const connection: Queryable = {
       run: (name, values = []) => query(client, statement(name, values)),
-      text: (statement, values = []) => query(client, { text: statement, values: [...values] }),
+      text: (statement, values = [], timeoutMs) =>
+        query(client, {
+          text: statement,
+          values: [...values],
+          ...(timeoutMs !== undefined && { query_timeout: timeoutMs }),
+        }),
     };
     try {
       await query(client, { text: 'begin' });
@@ -87,6 +96,12 @@ export class Database implements Queryable {
       this.#release(client, isAway(error) ? new Error('the table was away') : await rollBack(client));
       throw error;
     }
+  }
+
+  /** Opens the connections that are kept, ahead of work that cannot wait for it. Does not fail: whoever needs one opens it. */
+  async warm(): Promise<void> {
+    const looks = Array.from({ length: this.#pool.options.min ?? 0 }, () => this.run('select-dispatch', [[]]));
+    await Promise.allSettled(looks);
   }
 
   async close(): Promise<void> {

@@ -46,6 +46,12 @@ export async function overtakeEpochs(
   return new Map(rows.map((row) => [row.shard, row.epoch]));
 }
 
+/** Those of these shards whose epoch is a later one by now than the one given. */
+export async function overtakenShards(table: Queryable, held: ReadonlyMap<number, number>): Promise<number[]> {
+  const rows = await table.run<{ shard: number }>('select-overtaken-shards', [[...held.keys()], [...held.values()]]);
+  return rows.map((row) => row.shard);
+}
+
 export interface ShardRow {
   readonly shard: number;
   readonly epoch: number;

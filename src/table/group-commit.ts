@@ -1,7 +1,9 @@
 // Turns concurrent writes into few large ones: whatever comes in while a group is being written forms the next group.
 //
-// There is no timer. A lone write goes out at once, and under load the time of one round trip is what gathers the next group, so
-// that the waiting never exceeds what the table itself needs. Callers are told when their group is committed.
+// A lone write goes out at once, and under load the time of one round trip is what gathers the next group, so that the waiting never
+// exceeds what the table itself needs. Where nobody waits at the other end, a group can also be told to leave some time after the one
+// before, so that several nodes on one table write few large groups rather than many small ones. Callers are told when their group is
+// committed.
 //
 // One bad item must not take its neighbours along: a group that the table refuses is written again in halves, until the item
 // that is at fault stands alone and its caller is told.
@@ -17,6 +19,8 @@ export interface GroupCommitSettings<Item> {
   readonly maxWeight?: number;
   /** What an item weighs, such as its bytes; nothing when left out. */
   readonly weigh?: (item: Item) => number;
+  /** A group begins no sooner than `forMs` after the one before began, unless `items` are waiting; at once when left out. */
+  readonly gather?: { readonly forMs: number; readonly items: number };
 }
 
 interface Waiting<Item, Result> {
@@ -32,6 +36,8 @@ export class GroupCommit<Item, Result> {
   #groups = 0;
   #writing = 0;
   #scheduled = false;
+  /** A group began a moment ago. */
+  #gathering = false;
 
   /** `write` writes a group and gives one result for each item, in order; its rejection is every item's. */
   constructor(settings: GroupCommitSettings<Item>, write: (items: Item[]) => Promise<Result[]>) {
@@ -62,7 +68,7 @@ export class GroupCommit<Item, Result> {
 
   /** The group is formed at the end of the tick, so that what one event brings goes together. */
   #schedule(): void {
-    if (this.#scheduled || this.#groups >= this.#settings.maxGroups) return;
+    if (this.#scheduled || !this.#mayBegin()) return;
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
@@ -71,11 +77,28 @@ export class GroupCommit<Item, Result> {
   }
 
   #flush(): void {
-    while (this.#waiting.length > 0 && this.#groups < this.#settings.maxGroups) {
+    while (this.#mayBegin()) {
       const group = this.#waiting.splice(0, this.#nextSize());
       this.#groups += 1;
+      this.#gatherNext();
       void this.#commit(group);
     }
+  }
+
+  #mayBegin(): boolean {
+    const { maxGroups, gather } = this.#settings;
+    if (this.#waiting.length === 0 || this.#groups >= maxGroups) return false;
+    return !this.#gathering || this.#waiting.length >= (gather?.items ?? 0);
+  }
+
+  #gatherNext(): void {
+    const { gather } = this.#settings;
+    if (gather === undefined || this.#gathering) return;
+    this.#gathering = true;
+    setTimeout(() => {
+      this.#gathering = false;
+      this.#schedule();
+    }, gather.forMs);
   }
 
   /** How many of those that wait make up the next group, in order. */

@@ -18,6 +18,8 @@ const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 const MIGRATION_LOCK = 7_117_001;
 const LOCK_PAUSE_MS = 50;
 const MAX_LOCK_TRIES = 2_400;
+/** A migration may go through millions of rows. */
+const MIGRATION_MS = 60 * 60_000;
 
 export interface MigrateSettings extends PartitionBounds {
   readonly shards: number;
@@ -42,7 +44,7 @@ export async function migrate(database: Database, settings: MigrateSettings): Pr
       const applied = await appliedVersion(connection);
       refuseNewerSchema(applied, migrations.length);
       if (applied >= migration.version) return;
-      await connection.text(migration.text);
+      await connection.text(migration.text, [], MIGRATION_MS);
       await connection.text('insert into carillon_migrations (version, name) values ($1, $2)', [
         migration.version,
         migration.name,

@@ -17,6 +17,11 @@ const MAX_ROWS = 500;
 const MAX_GROUP_BYTES = 8 * 1_024 * 1_024;
 /** While one group waits for its commit, another can be sent. */
 const MAX_GROUPS = 2;
+/**
+ * Nobody waits for outcomes, but the queue and a moment later the next claim: they gather for so long, or until there are so many. A
+ * statement costs the table as much as some tens of its rows.
+ */
+const GATHER_OUTCOMES = { forMs: 20, items: 100 } as const;
 const RETRY_EVERY_MS = 250;
 const REFUSED_PAUSE_MS = 5_000;
 
@@ -61,7 +66,7 @@ export class Recorder {
         ),
       ),
     );
-    this.#outcomes = new GroupCommit({ ...oneByOne, weigh: weightOfOutcome }, (group) =>
+    this.#outcomes = new GroupCommit({ ...oneByOne, weigh: weightOfOutcome, gather: GATHER_OUTCOMES }, (group) =>
       this.#held('outcome', group, () => recordOutcomes(database, settings, group)),
     );
     this.#fires = new GroupCommit({ ...oneByOne, weigh: weightOfFire }, (group) =>

@@ -12,17 +12,6 @@ export async function getSchedule(table: Queryable, tenantId: number, id: string
   return row === undefined ? null : scheduleFromRow(row);
 }
 
-/** A tenant's schedules in the order of their ids, after `afterId` ('' for the first), at most `limit`. */
-export async function listSchedules(
-  table: Queryable,
-  tenantId: number,
-  afterId: string,
-  limit: number,
-): Promise<Schedule[]> {
-  const rows = await table.run<ScheduleRow>('select-schedules', [tenantId, afterId, limit]);
-  return rows.map(scheduleFromRow);
-}
-
 /** How the latest runs of a schedule stand, newest first. */
 export type RunStates = readonly { readonly id: MessageId; readonly state: MessageState }[];
 

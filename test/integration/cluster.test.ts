@@ -78,6 +78,16 @@ describe('a cluster', () => {
     expect(new Set(first.sink.calls.map(({ body }) => body.toString())).size).toBe(60);
   });
 
+  it('takes a shard anew whose epoch was raised late, for a node that had lost the lock by then', async () => {
+    await first.restartNode({ CARILLON_TOUCH_MS: 200 });
+    const shardOfTable = async (): Promise<unknown> =>
+      (await first.database.text(`select epoch, split_part(node, '-', 1) as node from shards where shard = 3`))[0];
+    const { epoch } = (await shardOfTable()) as { epoch: number };
+    await first.database.text(`update shards set epoch = epoch + 1, node = 'late-00000000' where shard = 3`);
+    await expect.poll(shardOfTable, until).toEqual({ epoch: epoch + 2, node: 'first' });
+    await expect.poll(shares, until).toEqual({ first: TEST_SHARDS });
+  });
+
   it('drains a node by request, which goes on answering and is not ready', async () => {
     const second = await join('second');
     await expect.poll(shares, until).toEqual({ first: TEST_SHARDS / 2, second: TEST_SHARDS / 2 });

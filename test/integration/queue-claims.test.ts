@@ -181,7 +181,8 @@ describe('a claim that lapses', () => {
 describe('a settled claim', () => {
   async function claimOf(id: string): Promise<{ id: string; token: string }> {
     await open.queue.accept(shard, [entry(id, nowMs - 1, 'payload')]);
-    return (await claims(open.queue, shard)).find((claim) => claim.id === id)!;
+    const { token } = (await claims(open.queue, shard)).find((claim) => claim.id === id)!;
+    return { id, token };
   }
 
   it('is gone, with all that it had', async () => {
@@ -197,6 +198,27 @@ describe('a settled claim', () => {
     expect(await open.dump(shard)).toMatchObject({ due: ['m', String(nowMs + 100 * HOUR)], task: {} });
     await open.redis.zadd(open.keys(shard).due, 1, 'm');
     expect(await claims(open.queue, shard)).toMatchObject([{ id: 'm', payload: '' }]);
+  });
+
+  it('comes back with its payload where it was not sent', async () => {
+    const claim = await claimOf('m');
+    await open.queue.settle(shard, [{ ...claim, backAtMs: 1, payload: 'payload' }]);
+    expect(await claims(open.queue, shard)).toMatchObject([{ id: 'm', payload: 'payload' }]);
+  });
+
+  it('comes back without it where it was canceled meanwhile', async () => {
+    const claim = await claimOf('m');
+    expect(await open.queue.cancel(shard, ['m'])).toEqual(['in-flight']);
+    await open.queue.settle(shard, [{ ...claim, backAtMs: 1, payload: 'payload' }]);
+    expect(await claims(open.queue, shard)).toMatchObject([{ id: 'm', payload: '' }]);
+  });
+
+  it('comes back without it where another claim has it', async () => {
+    const claim = await claimOf('m');
+    expect(await open.queue.settle(shard, [{ id: 'm', token: 'of before', backAtMs: 1, payload: 'payload' }])).toEqual([
+      false,
+    ]);
+    expect(await open.redis.hget(open.keys(shard).task, 'm')).toBe(claim.token);
   });
 
   it('among others is judged for itself', async () => {

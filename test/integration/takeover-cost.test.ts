@@ -12,7 +12,7 @@ import { ShardHolder } from '../../src/membership/shard-holder.js';
 import { Channels } from '../../src/queue/channels.js';
 import { scheduleEntry, shardKeys } from '../../src/queue/keys.js';
 import { ShardQueue } from '../../src/queue/shard-queue.js';
-import { grantEpochs, overtakeEpochs, renewEpochs } from '../../src/table/epochs.js';
+import { grantEpochs, overtakenShards, overtakeEpochs, renewEpochs } from '../../src/table/epochs.js';
 import { startTestNode, TEST_SHARDS, type TestNode } from '../support/node.js';
 import { ownRedis, type OwnStore } from '../support/stores.js';
 
@@ -67,6 +67,7 @@ function idleHolder(name: string): ShardHolder {
       grant: (id, shards) => grantEpochs(database, id, shards),
       renew: (id, held) => renewEpochs(database, id, held),
       overtake: (id, stored) => overtakeEpochs(database, id, stored),
+      overtaken: (held) => overtakenShards(database, held),
     },
     queue,
     node: name,

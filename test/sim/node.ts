@@ -21,7 +21,7 @@ import { Offers } from '../../src/queue/offers.js';
 import { encodePayload } from '../../src/queue/payload.js';
 import { watchRedis } from '../../src/queue/redis-watch.js';
 import { ShardQueue } from '../../src/queue/shard-queue.js';
-import { grantEpochs, overtakeEpochs, renewEpochs } from '../../src/table/epochs.js';
+import { grantEpochs, overtakenShards, overtakeEpochs, renewEpochs } from '../../src/table/epochs.js';
 import { Recorder } from '../../src/table/recorder.js';
 import { redisClient, subscriberClient, tableClient } from './clients.js';
 import type { Destinations } from './destinations.js';
@@ -182,6 +182,7 @@ export class SimulatedNode {
       grant: (node, shards) => grantEpochs(database, node, shards),
       renew: (node, held) => renewEpochs(database, node, held),
       overtake: (node, stored) => overtakeEpochs(database, node, stored),
+      overtaken: (held) => overtakenShards(database, held),
     };
     const spoil = around.spoil ?? {};
     const fencing = new Fencing({
@@ -198,6 +199,7 @@ export class SimulatedNode {
           return taking;
         },
         renew: (held, refill) => fencing.renew(held, refill),
+        overtaken: (held) => fencing.overtaken(held),
       },
       sweeper,
       channels,

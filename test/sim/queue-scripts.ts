@@ -94,10 +94,13 @@ export const queueScripts: Readonly<Record<string, ScriptModel>> = {
     }
     return [1, stored, Number(state.get('announced') ?? 0), Number(state.get('completed') ?? 0)];
   },
-  settle: (redis, [dueKey = '', inflightKey = '', taskKey = ''], args) =>
-    triples(args, 0).map(([id, token, backAt]) =>
-      settleOne(redis, { dueKey, inflightKey, taskKey }, id, [token, backAt]),
-    ),
+  settle: (redis, [dueKey = '', inflightKey = '', taskKey = '', tombKey = ''], args) =>
+    Array.from({ length: args.length / 4 }, (_, index) => {
+      const [id = '', token = '', backAt = '', payload = ''] = args.slice(4 * index);
+      const settled = settleOne(redis, { dueKey, inflightKey, taskKey }, id, [token, backAt]);
+      if (settled === 1 && payload !== '' && !redis.set(tombKey).has(id)) redis.hash(taskKey).set(id, payload);
+      return settled;
+    }),
   touch: (redis, [inflightKey = '', taskKey = ''], [visibility = '', ...claims]) => {
     const untilMs = redis.timeMs() + Number(visibility);
     const results: number[] = [];

@@ -46,6 +46,10 @@ export class TableServer extends Server {
           if (owner !== node) return [];
           return [this.#raise(shard, Math.max(epoch, (stored as number[])[index] ?? 0) + 1, owner)];
         }),
+      'select-overtaken-shards': ([shards, held]) =>
+        (shards as number[]).flatMap((shard, index) =>
+          this.#of(shard).epoch > ((held as number[])[index] ?? 0) ? [{ shard }] : [],
+        ),
       'insert-messages': (values) => this.#insertMessages(values),
       'select-dispatch': ([ids]) => (ids as string[]).flatMap((id) => copyOf(this.messages.get(id))),
       'record-outcomes': (values) => this.#recordOutcomes(values),

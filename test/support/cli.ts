@@ -49,6 +49,7 @@ export async function runCli(args: readonly string[], world: CliWorld = {}): Pro
   const code = await main(args, {
     out: (text) => void (out += text),
     err: (text) => void (err += text),
+    drained: () => Promise.resolve(),
     input: () => Promise.resolve(world.input ?? Buffer.alloc(0)),
     columns: world.columns ?? null,
     environment: world.environment ?? {},

@@ -1,23 +1,18 @@
 // /v2/schedules: recurring work. Creating is an upsert; everything else goes by the schedule's id.
 
-import { Readable } from 'node:stream';
 import { Type, type Static } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
 import { CarillonError } from '../../domain/errors.js';
 import { checkScheduleId, toWireMessageId } from '../../domain/ids.js';
 import type { Schedule } from '../../domain/schedule.js';
-import { getSchedule, latestRunStates, listSchedules } from '../../table/schedules-read.js';
+import { getSchedule, latestRunStates } from '../../table/schedules-read.js';
 import { DESTINATION, responses, TENANT_SECURITY } from '../openapi.js';
 import { requestSource, type RequestSource } from '../request-source.js';
 import { readDefinition, readScheduleId } from '../schedule-headers.js';
 import { ScheduleView, scheduleView } from '../schedule-view.js';
 import type { ApiServices } from '../services.js';
 import { SCHEDULE_SETTINGS } from '../setting-schemas.js';
-
-/** How many of its latest runs a schedule is shown with. */
-const SHOWN_RUNS = 3;
-/** Bodies come with them, so a page of a list must stay small. */
-const LIST_PAGE = 100;
+import { registerScheduleList, SHOWN_RUNS } from './schedule-list.js';
 
 export const SchedulePath = Type.Object({ id: Type.String({ description: "The schedule's id" }) });
 type Path = Static<typeof SchedulePath>;
@@ -34,6 +29,7 @@ export async function createSchedule(source: RequestSource, services: ApiService
 
 export function registerSchedules(app: FastifyInstance, services: ApiServices): void {
   registerCreate(app, services);
+  registerScheduleList(app, services);
   registerReads(app, services);
   registerChanges(app, services);
 }
@@ -54,7 +50,8 @@ export async function requireSchedule(services: ApiServices, tenantId: number, t
   return schedule;
 }
 
-function noSchedule(text: string): CarillonError {
+/** The fault of an id that no schedule has. */
+export function noSchedule(text: string): CarillonError {
   return new CarillonError('NOT_FOUND', `there is no schedule ${JSON.stringify(text.slice(0, 80))}`);
 }
 
@@ -82,25 +79,6 @@ function registerCreate(app: FastifyInstance, services: ApiServices): void {
 
 function registerReads(app: FastifyInstance, services: ApiServices): void {
   const common = { tags: ['schedules'], security: TENANT_SECURITY };
-  app.get(
-    '/v2/schedules',
-    {
-      schema: {
-        ...common,
-        summary: 'List the schedules',
-        description: 'All of them, in the order of their ids.',
-        response: responses({ 200: Type.Array(ScheduleView) }, 401, 403, 503),
-      },
-    },
-    async (request, reply) => {
-      const first = await viewPage(services, request.tenantId, '');
-      if (first.length < LIST_PAGE) return first;
-      // However many there are, no more than a page of them is in memory.
-      return reply
-        .type('application/json; charset=utf-8')
-        .send(Readable.from(listAsJson(services, request.tenantId, first)));
-    },
-  );
   app.get<{ Params: Path }>(
     '/v2/schedules/:id',
     {
@@ -117,33 +95,6 @@ function registerReads(app: FastifyInstance, services: ApiServices): void {
       return scheduleView(schedule, runs.get(schedule.id));
     },
   );
-}
-
-async function viewPage(
-  services: ApiServices,
-  tenantId: number,
-  afterId: string,
-): Promise<Static<typeof ScheduleView>[]> {
-  const schedules = await listSchedules(services.database, tenantId, afterId, LIST_PAGE);
-  const runs = await latestRunStates(services.database, tenantId, schedules, SHOWN_RUNS);
-  return schedules.map((schedule) => scheduleView(schedule, runs.get(schedule.id)));
-}
-
-async function* listAsJson(
-  services: ApiServices,
-  tenantId: number,
-  first: Static<typeof ScheduleView>[],
-): AsyncGenerator<string> {
-  let separator = '[';
-  for (let page = first; page.length > 0;) {
-    for (const view of page) {
-      yield separator + JSON.stringify(view);
-      separator = ',';
-    }
-    const last = page.at(-1);
-    page = last === undefined || page.length < LIST_PAGE ? [] : await viewPage(services, tenantId, last.scheduleId);
-  }
-  yield ']';
 }
 
 function registerChanges(app: FastifyInstance, services: ApiServices): void {

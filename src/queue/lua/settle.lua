@@ -1,16 +1,19 @@
 #!lua flags=allow-oom
 -- Ends claims: out of flight and gone, or back to due at a time. Authorised by the claim token, not by the epoch: a former
 -- owner that really finished must be able to say so, and can do no harm once the entry was claimed again.
--- KEYS: due, inflight, task
--- ARGV: for each entry: id, token, due ms to come back at ('' to be gone)
+-- What comes back without having been sent may keep its payload: the holder of the token is the only one who could have sent it. Not if it
+-- was canceled meanwhile, since the cancel found it in flight and only its row says so.
+-- KEYS: due, inflight, task, tomb
+-- ARGV: for each entry: id, token, due ms to come back at ('' to be gone), payload ('' for none)
 -- Returns {1 settled or 0 refused, for each entry}.
 local results = {}
-for i = 1, #ARGV, 3 do
+for i = 1, #ARGV, 4 do
   local id = ARGV[i]
   if redis.call('HGET', KEYS[3], id) == ARGV[i + 1] then
     redis.call('ZREM', KEYS[2], id)
     redis.call('HDEL', KEYS[3], id)
     if ARGV[i + 2] ~= '' then redis.call('ZADD', KEYS[1], ARGV[i + 2], id) end
+    if ARGV[i + 3] ~= '' and not redis.call('ZSCORE', KEYS[4], id) then redis.call('HSET', KEYS[3], id, ARGV[i + 3]) end
     results[#results + 1] = 1
   else
     results[#results + 1] = 0

@@ -1,9 +1,8 @@
--- A tenant's schedules in the order of their ids. $1 tenant, $2 after this id, $3 at most so many.
+-- A tenant's schedules of these ids, in order. $1 tenant, $2 ids.
 select
   tenant_id, id, shard, generation, state, cron, time_zone, anchor_at, destination, method, headers, body, max_retries, timeout_ms,
   labels, options, delay_ms, misfire, misfire_window_ms, overlap, window_ms, start_at, end_at, key_template, next_fire_at, last_fire_at,
   created_at, updated_at
 from schedules
-where tenant_id = $1 and id > $2
+where tenant_id = $1 and id = any($2::text[])
 order by id
-limit $3

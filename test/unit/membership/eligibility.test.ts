@@ -1,7 +1,7 @@
 // Who counts for shards.
 
 import { describe, expect, it } from 'vitest';
-import { eligibleMembers, hasLiveOwner } from '../../../src/membership/eligibility.js';
+import { eligibleMembers, isStarting } from '../../../src/membership/eligibility.js';
 import type { Member, RosterView } from '../../../src/membership/roster.js';
 
 const GRACE_MS = 6_000;
@@ -28,6 +28,7 @@ describe('eligible members', () => {
   it('are everybody when nobody has been up for long enough', () => {
     const members = [member('a-1', { uptimeMs: 10 }), member('b-1', { uptimeMs: 20 })];
     expect(eligibleMembers(view(members, { owners: ['dead-1'] }), GRACE_MS)).toEqual(['a-1', 'b-1']);
+    expect(eligibleMembers(view(members, { owners: ['a-1'] }), GRACE_MS)).toEqual(['a-1', 'b-1']);
   });
 
   it('are not those whose stores are out of reach, unless that is so for all', () => {
@@ -51,7 +52,9 @@ describe('eligible members', () => {
   });
 });
 
-it('a dead owner does not make the cluster alive', () => {
-  expect(hasLiveOwner(view([member('a-1')], { owners: ['dead-1', null] }))).toBe(false);
-  expect(hasLiveOwner(view([member('a-1')], { owners: ['dead-1', 'a-1'] }))).toBe(true);
+it('a cluster is starting until somebody who is to stay has been up for the join grace', () => {
+  const young = member('a-1', { uptimeMs: 5_999 });
+  expect(isStarting(view([young, member('b-1', { uptimeMs: 10 })]), GRACE_MS)).toBe(true);
+  expect(isStarting(view([young, member('b-1', { draining: true })]), GRACE_MS)).toBe(true);
+  expect(isStarting(view([young, member('b-1')]), GRACE_MS)).toBe(false);
 });

@@ -70,6 +70,32 @@ describe('the plan', () => {
     );
   });
 
+  it('makes nobody give again while others have yet to give or to take', () => {
+    const step = fc.record({ gives: fc.boolean(), takes: fc.boolean() });
+    fc.assert(
+      fc.property(
+        fc.constantFrom(7, 16, 64, 256),
+        fc.integer({ min: 1, max: 6 }),
+        fc.array(step, { minLength: 8, maxLength: 8 }),
+        (shards, count, steps) => {
+          const members = Array.from({ length: count }, (_, index) => `n${index}`);
+          const before = planOwners(members, nobody(shards));
+          const joined = [...members, 'm-joining'];
+          const plan = planOwners(joined, before);
+          const meanwhile = before.map((owner, shard) => {
+            const { gives = false, takes = false } = steps[members.indexOf(owner ?? '')] ?? {};
+            if (plan[shard] === owner || !gives) return owner;
+            return takes ? (plan[shard] ?? null) : null;
+          });
+          const next = planOwners(joined, meanwhile);
+          const givenAgain = meanwhile.filter((owner, shard) => owner === plan[shard] && next[shard] !== owner);
+          expect(givenAgain).toEqual([]);
+          expectBalance(joined, next);
+        },
+      ),
+    );
+  });
+
   it('gives many at once no more than their share, and leaves the rest where it is', () => {
     const before = planOwners(['a', 'b'], nobody(256));
     const after = planOwners(['a', 'b', 'c', 'd'], before);

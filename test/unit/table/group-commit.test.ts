@@ -1,6 +1,6 @@
 // Which items a group holds: bounded in number and in weight, in the order they came.
 
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { GroupCommit, type GroupCommitSettings } from '../../../src/table/group-commit.js';
 
 async function groupsOf(items: number[], limits: Partial<GroupCommitSettings<number>>): Promise<number[][]> {
@@ -34,5 +34,57 @@ describe('a group', () => {
 
   it('weighs nothing where nothing says what an item weighs', async () => {
     expect(await groupsOf([1, 2, 3], { maxWeight: 1 })).toEqual([[1, 2, 3]]);
+  });
+});
+
+describe('groups that gather', () => {
+  beforeEach(() => vi.useFakeTimers());
+  afterEach(() => vi.useRealTimers());
+
+  const gather = { forMs: 20, items: 3 };
+
+  /** A commit whose groups are written at once, and what was written so far. */
+  function gathering(): { commit: GroupCommit<number, number>; groups: number[][] } {
+    const groups: number[][] = [];
+    const commit = new GroupCommit<number, number>({ maxItems: 100, maxGroups: 1, gather }, (group) => {
+      groups.push(group);
+      return Promise.resolve(group);
+    });
+    return { commit, groups };
+  }
+
+  it('leave at once where none left a moment ago', async () => {
+    const { commit, groups } = gathering();
+    void commit.addAll([1]);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(groups).toEqual([[1]]);
+    await vi.advanceTimersByTimeAsync(gather.forMs);
+    void commit.addAll([2]);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(groups).toEqual([[1], [2]]);
+  });
+
+  it('wait for their time after the one before, and no longer', async () => {
+    const { commit, groups } = gathering();
+    void commit.addAll([1]);
+    await vi.advanceTimersByTimeAsync(1);
+    void commit.addAll([2]);
+    await vi.advanceTimersByTimeAsync(gather.forMs - 3);
+    void commit.addAll([3]);
+    expect(groups).toEqual([[1]]);
+    await vi.advanceTimersByTimeAsync(4);
+    expect(groups).toEqual([[1], [2, 3]]);
+  });
+
+  it('leave before that when enough wait', async () => {
+    const { commit, groups } = gathering();
+    void commit.addAll([1]);
+    await vi.advanceTimersByTimeAsync(0);
+    void commit.addAll([2, 3]);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(groups).toEqual([[1]]);
+    void commit.addAll([4]);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(groups).toEqual([[1], [2, 3, 4]]);
   });
 });

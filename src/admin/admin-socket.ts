@@ -1,0 +1,181 @@
+// One socket of somebody who watches: let in by a token, bounded in what it may send and in what may wait for it. Whatever it does wrong ends
+// itself alone.
+
+import type { RawData, WebSocket } from 'ws';
+import type { ClusterWatch, Viewer } from './cluster-watch.js';
+import { CLOSE, type ClientMessage } from './protocol.js';
+
+const TOKEN_MAX_LENGTH = 4_096;
+/** Most messages (and pings) of a client within the time. */
+const MESSAGES_MAX = 20;
+const MESSAGES_WITHIN_MS = 10_000;
+/** Close reasons have at most 123 bytes. */
+const REASON_MAX_LENGTH = 120;
+
+/** What a token is worth. `unavailable`: the table, which knows tokens, is away. */
+export type TokenVerdict = 'admin' | 'tenant' | 'unknown' | 'unavailable';
+
+export interface AdminSocketParts {
+  readonly watch: Pick<ClusterWatch, 'join' | 'leave' | 'resync'>;
+  readonly checkToken: (token: string) => Promise<TokenVerdict>;
+  /** Most bytes that may wait for a client. */
+  readonly queueBytes: number;
+  readonly helloMs: number;
+  readonly monotonicMs: () => number;
+}
+
+export class AdminSocket implements Viewer {
+  readonly #socket: WebSocket;
+  readonly #parts: AdminSocketParts;
+  #state: 'new' | 'checking' | 'admitted' | 'closing' = 'new';
+  #token: string | null = null;
+  #answered = true;
+  #messages = 0;
+  #messagesSinceMs: number;
+  readonly #helloTimer: NodeJS.Timeout;
+
+  /** `token`: what the upgrade brought, already found good. */
+  constructor(socket: WebSocket, parts: AdminSocketParts, token: string | null) {
+    this.#socket = socket;
+    this.#parts = parts;
+    this.#messagesSinceMs = parts.monotonicMs();
+    this.#helloTimer = setTimeout(() => {
+      if (this.#state === 'new') this.close(CLOSE.helloTimeout, `no hello within ${parts.helloMs} ms`);
+    }, parts.helloMs);
+    socket.on('message', (data, isBinary) => this.#received(data, isBinary));
+    socket.on('ping', () => this.#counted());
+    socket.on('pong', () => (this.#answered = true));
+    socket.on('close', () => this.#ended());
+    // What a broken or misbehaving connection does is known by its close; ws has closed it with the right code by then.
+    socket.on('error', () => undefined);
+    if (token !== null) this.#admit(token);
+  }
+
+  get isAdmitted(): boolean {
+    return this.#state === 'admitted';
+  }
+
+  /** Sends, unless too much waits already: then the client is too slow to watch. */
+  send(text: Buffer): void {
+    if (this.#state !== 'admitted') return;
+    const waiting = this.#socket.bufferedAmount;
+    if (waiting > 0 && waiting + text.length > this.#parts.queueBytes) {
+      this.close(CLOSE.tooSlow, `too slow: ${waiting} bytes wait to be read`);
+      return;
+    }
+    this.#socket.send(text, { binary: false });
+  }
+
+  /** Pings; ends a socket that did not answer the ping before. */
+  ping(): void {
+    if (this.#state === 'closing') return;
+    if (!this.#answered) {
+      this.#socket.terminate();
+      return;
+    }
+    this.#answered = false;
+    this.#socket.ping();
+  }
+
+  /** Looks whether the token is still good. */
+  async recheck(): Promise<void> {
+    if (this.#state !== 'admitted' || this.#token === null) return;
+    const verdict = await this.#parts.checkToken(this.#token);
+    if (verdict === 'unknown' || verdict === 'tenant') this.close(CLOSE.unauthorized, 'the token was revoked');
+  }
+
+  /** Closes in order; a client that does not answer is cut off by ws a little later. */
+  close(code: number, reason: string): void {
+    if (this.#state === 'closing') return;
+    this.#ended();
+    this.#socket.close(code, reason.slice(0, REASON_MAX_LENGTH));
+  }
+
+  terminate(): void {
+    this.#ended();
+    this.#socket.terminate();
+  }
+
+  #ended(): void {
+    this.#state = 'closing';
+    clearTimeout(this.#helloTimer);
+    this.#parts.watch.leave(this);
+  }
+
+  #received(data: RawData, isBinary: boolean): void {
+    // What was read together with the message that ended it is not looked at.
+    if (this.#state === 'closing' || !this.#counted()) return;
+    if (isBinary) {
+      this.close(1003, 'a binary message: expected JSON text');
+      return;
+    }
+    const message = readMessage(data);
+    if (typeof message === 'string') this.close(CLOSE.badMessage, message);
+    else if (message.type === 'hello') void this.#hello(message.token);
+    else if (this.#state === 'admitted') this.#parts.watch.resync(this);
+    else this.close(CLOSE.badMessage, 'a resync before the hello');
+  }
+
+  /** Whether the client may send one more. */
+  #counted(): boolean {
+    if (this.#state === 'closing') return false;
+    const nowMs = this.#parts.monotonicMs();
+    if (nowMs - this.#messagesSinceMs > MESSAGES_WITHIN_MS) {
+      this.#messagesSinceMs = nowMs;
+      this.#messages = 0;
+    }
+    this.#messages += 1;
+    if (this.#messages <= MESSAGES_MAX) return true;
+    this.close(CLOSE.flood, `more than ${MESSAGES_MAX} messages in ${MESSAGES_WITHIN_MS / 1_000} s`);
+    return false;
+  }
+
+  async #hello(token: string): Promise<void> {
+    if (this.#state !== 'new') {
+      this.close(CLOSE.badMessage, 'a second hello');
+      return;
+    }
+    this.#state = 'checking';
+    const verdict = await this.#parts.checkToken(token);
+    // It may have gone meanwhile.
+    if (this.#state !== 'checking') return;
+    switch (verdict) {
+      case 'admin':
+        this.#admit(token);
+        return;
+      case 'tenant':
+        this.close(CLOSE.forbidden, "a tenant's token: expected an administrator's");
+        return;
+      case 'unknown':
+        this.close(CLOSE.unauthorized, 'invalid token: nobody we know has it');
+        return;
+      case 'unavailable':
+        this.close(CLOSE.unavailable, 'the table (PostgreSQL) is away: the token cannot be checked');
+    }
+  }
+
+  #admit(token: string): void {
+    clearTimeout(this.#helloTimer);
+    this.#state = 'admitted';
+    this.#token = token;
+    void this.#parts.watch.join(this);
+  }
+}
+
+/** A message, or what is wrong with it. */
+function readMessage(data: RawData): ClientMessage | string {
+  let value: unknown;
+  try {
+    value = JSON.parse((data as Buffer).toString('utf8'));
+  } catch {
+    return 'not JSON';
+  }
+  if (typeof value !== 'object' || value === null || !('type' in value)) return 'expected an object with a type';
+  const { type } = value;
+  if (type === 'resync') return { type };
+  if (type !== 'hello') return `unknown type ${String(JSON.stringify(type)).slice(0, 40)}: expected hello or resync`;
+  const token = 'token' in value ? value.token : undefined;
+  if (typeof token !== 'string' || token === '') return 'hello without a token';
+  if (token.length > TOKEN_MAX_LENGTH) return `hello with a token longer than ${TOKEN_MAX_LENGTH}`;
+  return { type, token };
+}

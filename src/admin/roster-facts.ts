@@ -1,0 +1,17 @@
+// The roster as the console needs it: what the membership's view has, and no more.
+
+export interface RosterMember {
+  readonly id: string;
+  readonly name: string;
+  readonly uptimeMs: number;
+  /** Since its last heartbeat, when the roster was read. */
+  readonly heardMs: number;
+  readonly draining: boolean;
+  readonly able: boolean;
+}
+
+export interface RosterFacts {
+  readonly members: readonly RosterMember[];
+  /** By shard; the owner may be dead. */
+  readonly owners: readonly (string | null)[];
+}

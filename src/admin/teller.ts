@@ -1,0 +1,167 @@
+// Says what this node does, while somebody anywhere in the cluster watches: four times a second that it is there, once a second its figures
+// and how much lies in its shards. Otherwise it is silent and has no timer.
+
+import type { Cancel, ProcessTime } from '../domain/clock.js';
+import type { NodeEvents } from './node-events.js';
+import type { NodeFigures } from './node-figures.js';
+import type { ClusterEvent } from './protocol.js';
+import type { NodeReport, Pulse, ShardLevel } from './pulse.js';
+
+export const PULSE_MS = 250;
+const PULSES_A_REPORT = 4;
+/** Watchers say every two seconds that they are there. */
+const ASKED_MS = 5_000;
+
+/** What is asked for when somebody watches. */
+export interface NodeLevels {
+  inFlight(): number;
+  readonly capacity: number;
+  ownedShards(): readonly number[];
+  sweepBacklog(): number;
+  isTableUp(): boolean;
+  isQueueUp(): boolean;
+  tableBacklog(): number;
+  offers(): { readonly waiting: number; readonly leftToSweeps: number };
+}
+
+interface TellerParts {
+  readonly node: string;
+  readonly time: ProcessTime;
+  readonly figures: NodeFigures;
+  readonly events: NodeEvents;
+  readonly levels: NodeLevels;
+  /** How much lies in these shards' queues. */
+  readonly readLevels: (shards: readonly number[]) => Promise<readonly ShardLevel[]>;
+  /** To all nodes, this one among them. */
+  readonly tell: (pulse: Pulse) => void;
+}
+
+export class Teller {
+  readonly #parts: TellerParts;
+  #untilMs = -Infinity;
+  #cancel: Cancel | null = null;
+  #pulses = 0;
+  #lastReportAtMs = 0;
+  #lastPulseAtMs = 0;
+  #worstDelayMs = 0;
+  #lastCpu: NodeJS.CpuUsage | null = null;
+  #isTellingAll = false;
+  #news: ClusterEvent[] = [];
+  #reading = false;
+
+  constructor(parts: TellerParts) {
+    this.#parts = parts;
+  }
+
+  /** Somebody watches, for the next seconds at least. */
+  asked(fresh: boolean): void {
+    const { time } = this.#parts;
+    this.#untilMs = time.monotonicMs() + ASKED_MS;
+    if (fresh) {
+      this.#isTellingAll = true;
+      this.#pulses = 0;
+    }
+    if (this.#cancel !== null && !fresh) return;
+    if (this.#cancel === null) this.#begin();
+    this.#pulse();
+  }
+
+  /** Something happened here: those who watch see it at once. */
+  happened(event: ClusterEvent): void {
+    if (this.#cancel === null) return;
+    this.#news.push(event);
+    // With it come the epochs of the shards that it is about.
+    this.#pulses = 0;
+    this.#later(0);
+  }
+
+  stop(): void {
+    this.#cancel?.();
+    this.#cancel = null;
+    this.#untilMs = -Infinity;
+  }
+
+  #begin(): void {
+    const { time, figures } = this.#parts;
+    // What was counted while nobody watched was not done in the last second.
+    figures.take(1);
+    this.#lastCpu = process.cpuUsage();
+    this.#lastReportAtMs = time.monotonicMs();
+    this.#pulses = 0;
+  }
+
+  #later(delayMs: number): void {
+    const { time } = this.#parts;
+    this.#cancel?.();
+    const dueAtMs = time.monotonicMs() + delayMs;
+    this.#cancel = time.after(delayMs, () => {
+      this.#worstDelayMs = Math.max(this.#worstDelayMs, time.monotonicMs() - dueAtMs);
+      this.#pulse();
+    });
+  }
+
+  #pulse(): void {
+    const { node, time, events, tell } = this.#parts;
+    if (time.monotonicMs() > this.#untilMs) {
+      this.stop();
+      return;
+    }
+    this.#later(PULSE_MS);
+    events.flush(1_000);
+    const told = this.#isTellingAll ? [...events.all()] : this.#news;
+    this.#isTellingAll = false;
+    this.#news = [];
+    const isReport = this.#pulses % PULSES_A_REPORT === 0;
+    this.#pulses += 1;
+    this.#lastPulseAtMs = time.monotonicMs();
+    tell({ node, ...(told.length === 0 ? {} : { events: told }), ...(isReport ? { figures: this.#report() } : {}) });
+    if (isReport) void this.#tellLevels();
+  }
+
+  /** Apart from the pulse, which is not to wait for Redis. */
+  async #tellLevels(): Promise<void> {
+    const { node, levels, readLevels, tell } = this.#parts;
+    if (this.#reading) return;
+    this.#reading = true;
+    try {
+      const owned = levels.ownedShards();
+      if (owned.length > 0) tell({ node, levels: await readLevels(owned) });
+    } catch {
+      // Redis is away: those who watch see that.
+    } finally {
+      this.#reading = false;
+    }
+  }
+
+  #report(): NodeReport {
+    const { time, figures, levels } = this.#parts;
+    const elapsedMs = Math.max(1, time.monotonicMs() - this.#lastReportAtMs);
+    this.#lastReportAtMs = time.monotonicMs();
+    const { speeds, lags } = figures.take(elapsedMs);
+    const cpu = process.cpuUsage(this.#lastCpu ?? undefined);
+    this.#lastCpu = process.cpuUsage();
+    const loopDelayMs = Math.round(this.#worstDelayMs);
+    this.#worstDelayMs = 0;
+    const offers = levels.offers();
+    const { delivered, retried, failed, superseded } = speeds;
+    return {
+      load: {
+        inFlight: levels.inFlight(),
+        capacity: levels.capacity,
+        deliveriesPerS: Math.round((delivered + retried + failed + superseded) * 10) / 10,
+        memoryBytes: process.memoryUsage.rss(),
+        cpu: Math.round((cpu.user + cpu.system) / elapsedMs / 10) / 100,
+        loopDelayMs,
+      },
+      speeds,
+      lags,
+      sweeps: figures.sweeps,
+      sweepBacklog: levels.sweepBacklog(),
+      tableUp: levels.isTableUp(),
+      queueUp: levels.isQueueUp(),
+      tableBacklog: levels.tableBacklog(),
+      offersWaiting: offers.waiting,
+      offersLeftToSweeps: offers.leftToSweeps,
+    };
+  }
+}

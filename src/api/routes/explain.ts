@@ -1,0 +1,98 @@
+// GET /v2/schedules/{id}/explain: why a schedule did or did not run at a moment.
+
+import { Type, type Static } from '@sinclair/typebox';
+import type { FastifyInstance } from 'fastify';
+import { CarillonError } from '../../domain/errors.js';
+import { explain, secondOf } from '../../domain/explain.js';
+import type { Explanation } from '../../domain/explain-facts.js';
+import { toWireMessageId } from '../../domain/ids.js';
+import { occurrenceAround, scheduleChanges, shardGrant } from '../../table/explain-reads.js';
+import { getSchedule } from '../../table/schedules-read.js';
+import { invalid, readParameters } from '../filters.js';
+import { responses, TENANT_SECURITY } from '../openapi.js';
+import type { ApiServices } from '../services.js';
+import { noSchedule, pathScheduleId, SchedulePath } from './schedules.js';
+
+const When = Type.Union([Type.String({ description: 'ISO 8601, UTC' }), Type.Null()]);
+const Answer = Type.Object({
+  verdict: Type.String({
+    description:
+      'ran, ran-late, due, retrying, failed, canceled, skipped, waiting, will-run, paused, not-created-yet, deleted, out-of-bounds, not-a-time or unknown',
+  }),
+  text: Type.String({ description: 'The same in a sentence or two, with its reason' }),
+  at: Type.String({ description: 'The moment that was asked about. It stands for the second in which it lies' }),
+  nominal: When,
+  message: Type.Union([Type.String(), Type.Null()], {
+    description: "The occurrence's message, which GET /v2/runs/{messageId} shows",
+  }),
+  before: When,
+  after: When,
+  evidence: Type.Array(Type.Object({ at: When, text: Type.String() })),
+});
+
+export function registerExplain(app: FastifyInstance, services: ApiServices): void {
+  app.get<{ Params: Static<typeof SchedulePath> }>(
+    '/v2/schedules/:id/explain',
+    {
+      schema: {
+        tags: ['schedules'],
+        security: TENANT_SECURITY,
+        summary: 'Why did it run, or not, at a moment?',
+        description: 'Also of a schedule that was deleted, as long as its changes are kept.',
+        params: SchedulePath,
+        querystring: Type.Object({
+          at: Type.String({ description: 'ISO 8601 with its offset, or epoch milliseconds' }),
+        }),
+        response: responses({ 200: Answer }, 400, 401, 403, 404, 503),
+      },
+    },
+    async (request) => {
+      const atMs = readParameters(request, ['at']).instant('at', 'first');
+      if (atMs === null)
+        throw invalid('at is missing: the moment that is asked about, as ISO 8601 or epoch milliseconds');
+      return view(atMs, await explainAt(services, request.tenantId, pathScheduleId(request.params.id), atMs));
+    },
+  );
+}
+
+/** Throws NOT_FOUND for a schedule that there never was, or that is forgotten. */
+async function explainAt(
+  { database, clock, config }: ApiServices,
+  tenantId: number,
+  id: string,
+  atMs: number,
+): Promise<Explanation> {
+  const [schedule, changes, occurrence] = await Promise.all([
+    getSchedule(database, tenantId, id),
+    scheduleChanges(database, tenantId, id),
+    occurrenceAround(database, tenantId, id, secondOf(atMs)),
+  ]);
+  if (schedule === null && changes.length === 0) throw noSchedule(id);
+  return explain({
+    atMs,
+    nowMs: clock.nowMs(),
+    schedule,
+    changes,
+    ...occurrence,
+    shard: schedule === null ? null : await shardGrant(database, schedule.shard),
+    retentionMs: config.CARILLON_RETENTION_MS,
+    misfireGraceMs: config.CARILLON_MISFIRE_GRACE_MS,
+  });
+}
+
+function view(atMs: number, explanation: Explanation): Static<typeof Answer> {
+  const { verdict, text, nominalAtMs, messageId, beforeAtMs, afterAtMs, evidence } = explanation;
+  return {
+    verdict,
+    text,
+    at: iso(atMs),
+    nominal: isoOrNull(nominalAtMs),
+    message: messageId === null ? null : toWireMessageId(messageId),
+    before: isoOrNull(beforeAtMs),
+    after: isoOrNull(afterAtMs),
+    evidence: evidence.map((one) => ({ at: isoOrNull(one.atMs), text: one.text })),
+  };
+}
+
+const iso = (atMs: number): string => new Date(atMs).toISOString();
+const isoOrNull = (atMs: number | null): string | null => (atMs === null ? null : iso(atMs));

@@ -1,0 +1,115 @@
+// GET /v2/schedules: all of them in one answer, as QStash's clients want it, or pages by cursor for those that have many.
+
+import { Readable } from 'node:stream';
+import { Type, type Static } from '@sinclair/typebox';
+import type { FastifyInstance } from 'fastify';
+import type { ScheduleState } from '../../domain/schedule.js';
+import { ALL_SCHEDULES, pageSchedules, type ScheduleFilter } from '../../table/schedule-pages.js';
+import { latestRunStates } from '../../table/schedules-read.js';
+import { readCursor, writeCursor } from '../cursor.js';
+import { invalid, readParameters, type Parameters } from '../filters.js';
+import { responses, TENANT_SECURITY } from '../openapi.js';
+import { scheduleListParameters } from '../read-schemas.js';
+import { ScheduleView, scheduleView } from '../schedule-view.js';
+import type { ApiServices } from '../services.js';
+
+/** How many of its latest runs a schedule is shown with. */
+export const SHOWN_RUNS = 3;
+
+const DEFAULT_COUNT = 100;
+const COUNT_MAX = 1_000;
+/** Of the whole list, no more than this many are in memory. */
+const STREAMED_PAGE = 500;
+
+const PARAMETERS = Object.keys(scheduleListParameters.properties);
+const STATES = ['active', 'paused', 'ended'] as const satisfies readonly ScheduleState[];
+
+const Page = Type.Object({ schedules: Type.Array(ScheduleView), cursor: Type.Optional(Type.String()) });
+type View = Static<typeof ScheduleView>;
+
+export function registerScheduleList(app: FastifyInstance, services: ApiServices): void {
+  app.get(
+    '/v2/schedules',
+    {
+      schema: {
+        tags: ['schedules'],
+        security: TENANT_SECURITY,
+        summary: 'List the schedules',
+        description:
+          'In the order of their ids. Without any parameter all of them, as a list. With one a page: {schedules, cursor}; it may have fewer ' +
+          'schedules than count and still have a cursor: the last page is the one without.',
+        querystring: scheduleListParameters,
+        response: responses({ 200: Type.Union([Type.Array(ScheduleView), Page]) }, 400, 401, 403, 503),
+      },
+    },
+    async (request, reply) => {
+      const parameters = readParameters(request, PARAMETERS);
+      if (parameters.has(...PARAMETERS)) return await readPage(services, request.tenantId, parameters);
+      const first = await viewPage(services, request.tenantId, ALL_SCHEDULES, '', STREAMED_PAGE);
+      if (first.nextAfterId === null) return first.views;
+      return reply
+        .type('application/json; charset=utf-8')
+        .send(Readable.from(listAsJson(services, request.tenantId, first)));
+    },
+  );
+}
+
+async function readPage(services: ApiServices, tenantId: number, parameters: Parameters): Promise<Static<typeof Page>> {
+  const filter = readFilter(parameters);
+  const cursor = parameters.one('cursor');
+  const [afterId = ''] = cursor === null ? [] : readCursor('schedules', cursor, /^[A-Za-z0-9_.-]{1,256}$/);
+  const limit = parameters.count(DEFAULT_COUNT, COUNT_MAX, true);
+  const { views, nextAfterId } = await viewPage(services, tenantId, filter, afterId, limit);
+  return { schedules: views, ...(nextAfterId !== null && { cursor: writeCursor('schedules', [nextAfterId]) }) };
+}
+
+function readFilter(parameters: Parameters): ScheduleFilter {
+  return {
+    states: parameters.list('state')?.map(readState) ?? null,
+    labels: parameters.list('label'),
+    hosts: parameters.list('host')?.map((host) => host.toLowerCase()) ?? null,
+    // URLs may contain commas, so these are not taken apart.
+    destinations: parameters.all('destination'),
+    idPrefix: parameters.one('idPrefix'),
+    search: parameters.one('search'),
+  };
+}
+
+function readState(text: string): ScheduleState {
+  const state = STATES.find((known) => known === text.toLowerCase());
+  if (state !== undefined) return state;
+  throw invalid(
+    `state is ${JSON.stringify(text.slice(0, 40))}, expected one or several of ${STATES.join(', ')} for schedules`,
+  );
+}
+
+interface Views {
+  readonly views: View[];
+  readonly nextAfterId: string | null;
+}
+
+async function viewPage(
+  services: ApiServices,
+  tenantId: number,
+  filter: ScheduleFilter,
+  afterId: string,
+  limit: number,
+): Promise<Views> {
+  const { database, clock } = services;
+  const { schedules, nextAfterId } = await pageSchedules(database, clock, tenantId, { filter, afterId, limit });
+  const runs = await latestRunStates(database, tenantId, schedules, SHOWN_RUNS);
+  return { views: schedules.map((schedule) => scheduleView(schedule, runs.get(schedule.id))), nextAfterId };
+}
+
+async function* listAsJson(services: ApiServices, tenantId: number, first: Views): AsyncGenerator<string> {
+  let separator = '[';
+  for (let page = first; ;) {
+    for (const view of page.views) {
+      yield separator + JSON.stringify(view);
+      separator = ',';
+    }
+    if (page.nextAfterId === null) break;
+    page = await viewPage(services, tenantId, ALL_SCHEDULES, page.nextAfterId, STREAMED_PAGE);
+  }
+  yield separator === '[' ? '[]' : ']';
+}

@@ -1,0 +1,170 @@
+// Makes what the console needs of a node: who tells the others, who hears them, and the sockets of those who watch.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Cluster, Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { Sweeper } from '../actor/sweeper.js';
+import type { TokenVerdict } from '../admin/admin-socket.js';
+import { ClusterWatch } from '../admin/cluster-watch.js';
+import { type Pulse, readPulse, readWatch } from '../admin/pulse.js';
+import { AdminSocketServer } from '../admin/socket-server.js';
+import { StoreProbe } from '../admin/store-probe.js';
+import { Teller } from '../admin/teller.js';
+import { Authenticator, bearerToken, isConfiguredAdminToken } from '../api/auth.js';
+import { adminOrigins, type Config } from '../config.js';
+import type { Clock } from '../domain/clock.js';
+import { readLevels, readMemory } from '../queue/levels.js';
+import type { Offers } from '../queue/offers.js';
+import type { Database } from '../table/database.js';
+import type { Recorder } from '../table/recorder.js';
+import { processTime, type NodeCluster } from './cluster.js';
+import type { NodeDiary } from './hooks.js';
+
+const GROUPS = ['accept', 'outcome', 'fire'] as const;
+
+export interface NodeConsole {
+  readonly sockets: AdminSocketServer;
+  /** Hears of watchers; after the cluster was started. */
+  start(): Promise<void>;
+  /** Closes the sockets and is silent from then on. */
+  stop(): Promise<void>;
+}
+
+interface ConsoleParts {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly identity: string;
+  readonly database: Database;
+  readonly redis: Redis | Cluster;
+  readonly clock: Clock;
+  readonly cluster: NodeCluster;
+  readonly diary: NodeDiary;
+  readonly sweeper: Pick<Sweeper, 'backlog'>;
+  readonly recorder: Pick<Recorder, 'isAvailable' | 'backlog'>;
+  readonly offers: Pick<Offers, 'backlog'>;
+}
+
+export function makeConsole(parts: ConsoleParts): NodeConsole {
+  const { config, identity, cluster, diary } = parts;
+  const channels = cluster.consoleChannels;
+  const watch = makeWatch(parts, (by, fresh) => {
+    // This node needs no Redis to hear itself.
+    teller.asked(fresh);
+    channels.watch(JSON.stringify({ by, fresh }));
+  });
+  const teller = makeTeller(parts, (pulse) => {
+    watch.hear(pulse);
+    channels.pulse(JSON.stringify(pulse));
+  });
+  diary.onView = (view) => watch.rosterRead(view);
+  diary.events.listen((event, isOurs) => {
+    watch.happened(event);
+    if (isOurs) teller.happened(event);
+  });
+  const sockets = new AdminSocketServer({
+    watch,
+    checkToken: tokenChecker(parts),
+    bearerToken,
+    origins: adminOrigins(config),
+    socketsMax: config.CARILLON_ADMIN_SOCKETS_MAX,
+    helloMs: config.CARILLON_ADMIN_HELLO_MS,
+    queueBytes: config.CARILLON_ADMIN_QUEUE_BYTES,
+    monotonicMs: () => processTime.monotonicMs(),
+  });
+  return {
+    sockets,
+    start: () =>
+      channels.listen((text) => {
+        const asked = readWatch(text);
+        if (asked !== null && asked.by !== identity) teller.asked(asked.fresh);
+      }),
+    stop: async () => {
+      watch.stop();
+      teller.stop();
+      await sockets.stop();
+    },
+  };
+}
+
+function makeWatch(parts: ConsoleParts, ask: (by: string, fresh: boolean) => void): ClusterWatch {
+  const { config, log, identity, database, redis, clock, cluster, recorder } = parts;
+  const watch: ClusterWatch = new ClusterWatch({
+    cluster: {
+      shards: config.CARILLON_SHARDS,
+      leaseMs: config.CARILLON_LEASE_MS,
+      heartbeatMs: config.CARILLON_HEARTBEAT_MS,
+      version: ownVersion(),
+      servedBy: identity,
+    },
+    clock,
+    time: processTime,
+    log,
+    probe: new StoreProbe({
+      time: processTime,
+      isTableUp: () => recorder.isAvailable,
+      isQueueUp: () => redis.status === 'ready',
+      askTable: () => database.text('select 1', []),
+      askQueue: () => readMemory(redis),
+    }),
+    ask: ({ by, fresh }) => ask(by, fresh),
+    listen: (on) =>
+      on
+        ? cluster.consoleChannels.hearPulses((text) => {
+            const pulse = readPulse(text);
+            if (pulse !== null && pulse.node !== identity) watch.hear(pulse);
+          })
+        : cluster.consoleChannels.hearNoPulses(),
+    readLevels: (shards) => readLevels(redis, config.CARILLON_REDIS_PREFIX, shards),
+  });
+  return watch;
+}
+
+function makeTeller(parts: ConsoleParts, tell: (pulse: Pulse) => void): Teller {
+  const { config, identity, redis, cluster, diary, sweeper, recorder, offers } = parts;
+  return new Teller({
+    node: identity,
+    time: processTime,
+    figures: diary.figures,
+    events: diary.events,
+    levels: {
+      inFlight: () => cluster.holder.inFlight,
+      capacity: config.CARILLON_CONCURRENCY,
+      ownedShards: () => cluster.holder.owned(),
+      sweepBacklog: () => sweeper.backlog,
+      isTableUp: () => recorder.isAvailable,
+      isQueueUp: () => redis.status === 'ready',
+      tableBacklog: () => GROUPS.reduce((sum, kind) => sum + recorder.backlog(kind), 0),
+      offers: () => offers.backlog,
+    },
+    readLevels: (shards) => readLevels(redis, config.CARILLON_REDIS_PREFIX, shards),
+    tell,
+  });
+}
+
+function tokenChecker({ config, database, clock }: ConsoleParts): (token: string) => Promise<TokenVerdict> {
+  const authenticator = new Authenticator(database, clock, config.CARILLON_TOKEN_CACHE_MS);
+  return async (token) => {
+    if (isConfiguredAdminToken(token, config.CARILLON_ADMIN_TOKEN)) return 'admin';
+    try {
+      return (await authenticator.find(token))?.role ?? 'unknown';
+    } catch {
+      return 'unavailable';
+    }
+  };
+}
+
+/** The root of the sources, or of what was compiled from them. */
+const ROOT = new URL('../../', import.meta.url);
+const IS_BUILT = ROOT.pathname.endsWith('/dist/');
+
+/** Where the built page lies, if it was built. */
+export function pageFolder(): string {
+  return fileURLToPath(new URL(IS_BUILT ? 'web/' : 'dist/web/', ROOT));
+}
+
+function ownVersion(): string {
+  const file = new URL(IS_BUILT ? '../package.json' : 'package.json', ROOT);
+  if (!existsSync(file)) return 'unknown';
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version?: string }).version ?? 'unknown';
+}

@@ -1,0 +1,52 @@
+// How much work lies in shards' queues: read only while somebody looks at it.
+
+import type { Cluster, Redis } from 'ioredis';
+import { shardKeys } from './keys.js';
+import { Script } from './script.js';
+
+export interface ShardLevel {
+  readonly shard: number;
+  /** The epoch that is installed; 0 when the shard's state is lost, or never was. */
+  readonly epoch: number;
+  /** Entries whose time has come and that nobody claimed. */
+  readonly due: number;
+  /** All entries that wait for their time, those that are due included. */
+  readonly queued: number;
+  readonly inFlight: number;
+  /** By how much the earliest due entry is late. */
+  readonly lagMs: number;
+  readonly announcedAtMs: number;
+  readonly completedAtMs: number;
+}
+
+const script = new Script('levels');
+
+/** The levels of shards, one script each, in one write. Throws QUEUE_UNAVAILABLE when Redis is away. */
+export async function readLevels(
+  redis: Redis | Cluster,
+  prefix: string,
+  shards: readonly number[],
+): Promise<ShardLevel[]> {
+  return Promise.all(
+    shards.map(async (shard) => {
+      const { due, inflight, state } = shardKeys(prefix, shard);
+      const reply = (await script.run(redis, [due, inflight, state], [])) as number[];
+      const [epoch = 0, dueNow = 0, queued = 0, inFlight = 0, lagMs = 0, announcedAtMs = 0, completedAtMs = 0] = reply;
+      return { shard, epoch, due: dueNow, queued, inFlight, lagMs, announcedAtMs, completedAtMs };
+    }),
+  );
+}
+
+export interface RedisMemory {
+  readonly usedBytes: number;
+  /** 0: no bound. */
+  readonly maxBytes: number;
+}
+
+/** What Redis says of its memory; null on a cluster, whose masters have their own. */
+export async function readMemory(redis: Redis | Cluster): Promise<RedisMemory | null> {
+  if ('nodes' in redis) return null;
+  const text = await redis.info('memory');
+  const numberOf = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(text)?.[1] ?? 0);
+  return { usedBytes: numberOf('used_memory'), maxBytes: numberOf('maxmemory') };
+}

@@ -1,0 +1,76 @@
+// Pages of a tenant's pending messages that clients sent, for those who carry them elsewhere; shard by shard, since the index of pending
+// messages is in that order and holds nothing else: what has ended, however much, is not looked at.
+
+import type { Clock } from '../domain/clock.js';
+import { fromUuid, messageIdFloor, type MessageId } from '../domain/ids.js';
+import type { MessageKind } from '../domain/message.js';
+import type { Queryable } from './database.js';
+import { messageRecord, type MessageRecord, type MessageRecordRow } from './message-reads.js';
+
+/** What clients sent. The others come of schedules, and of messages that are on their way. */
+const SENT_BY_CLIENTS: readonly MessageKind[] = ['message', 'dlq-retry'];
+/** Other tenants' messages are looked at in passing, so many at once and for so long. */
+const STEP_ROWS = 2_000;
+const PAGE_BUDGET_MS = 1_000;
+const PAGE_BODY_BYTES = 8 * 2 ** 20;
+
+/** Where a walk through the pending messages stands. */
+export interface PendingPlace {
+  readonly shard: number;
+  readonly id: MessageId;
+}
+
+export interface PendingMessage extends MessageRecord {
+  readonly body: Buffer;
+  readonly idempotencyKey: string | null;
+}
+
+export interface PendingPage {
+  readonly messages: readonly PendingMessage[];
+  /** Null on the last page. A page may have fewer messages than asked for and still not be the last. */
+  readonly next: PendingPlace | null;
+}
+
+const START: PendingPlace = { shard: -1, id: messageIdFloor(0) };
+
+/** One page after a place (null for the first page), of at most `limit` messages. */
+export async function pagePending(
+  table: Queryable,
+  clock: Clock,
+  tenantId: number,
+  query: { readonly after: PendingPlace | null; readonly limit: number },
+): Promise<PendingPage> {
+  const untilMs = clock.nowMs() + PAGE_BUDGET_MS;
+  const ids: MessageId[] = [];
+  let bytes = 0;
+  let place = query.after ?? START;
+  for (;;) {
+    const rows = await table.run<{ shard: number; id: string; body_bytes: number | null }>('select-pending-places', [
+      place.shard,
+      place.id,
+      STEP_ROWS,
+      tenantId,
+      SENT_BY_CLIENTS,
+    ]);
+    for (const { shard, id, body_bytes: bodyBytes } of rows) {
+      const isFull = ids.length === query.limit || (ids.length > 0 && bytes + (bodyBytes ?? 0) > PAGE_BODY_BYTES);
+      if (bodyBytes !== null && isFull) return { messages: await messagesOf(table, tenantId, ids), next: place };
+      place = { shard, id: fromUuid(id) };
+      if (bodyBytes === null) continue;
+      ids.push(place.id);
+      bytes += bodyBytes;
+    }
+    const isLast = rows.length < STEP_ROWS;
+    if (!isLast && clock.nowMs() <= untilMs) continue;
+    return { messages: await messagesOf(table, tenantId, ids), next: isLast ? null : place };
+  }
+}
+
+async function messagesOf(table: Queryable, tenantId: number, ids: readonly MessageId[]): Promise<PendingMessage[]> {
+  if (ids.length === 0) return [];
+  const rows = await table.run<MessageRecordRow & { body: Buffer; idempotency_key: string | null }>(
+    'select-pending-messages',
+    [tenantId, ids],
+  );
+  return rows.map((row) => ({ ...messageRecord(row), body: row.body, idempotencyKey: row.idempotency_key }));
+}

@@ -1,0 +1,144 @@
+// Pages of a tenant's schedules in the order of their ids, however many there are: each page begins after the last one's last id, so that
+// schedules that come and go meanwhile move nothing.
+//
+// A page takes steps. Each step takes the next ids from the narrowest index that the filter allows, then looks at those schedules with the
+// whole filter. What no index answers is looked at one by one, a bounded number in a step, for a bounded time: such a page may end early.
+
+import type { Clock } from '../domain/clock.js';
+import type { Schedule, ScheduleState } from '../domain/schedule.js';
+import type { Queryable } from './database.js';
+import { scheduleFromRow, type ScheduleRow } from './schedule-row.js';
+
+/** Any value within one field, all fields together; a field that is null asks nothing. */
+export interface ScheduleFilter {
+  readonly states: readonly ScheduleState[] | null;
+  readonly labels: readonly string[] | null;
+  /** Lower case, with or without the port. */
+  readonly hosts: readonly string[] | null;
+  /** Whole destinations, as they were given. */
+  readonly destinations: readonly string[] | null;
+  /** How the id begins. */
+  readonly idPrefix: string | null;
+  /** What the id or the destination has in it, whatever the case. */
+  readonly search: string | null;
+}
+
+export const ALL_SCHEDULES: ScheduleFilter = {
+  states: null,
+  labels: null,
+  hosts: null,
+  destinations: null,
+  idPrefix: null,
+  search: null,
+};
+
+export interface SchedulePage {
+  readonly schedules: readonly Schedule[];
+  /** The id after which the next page begins; null on the last one. A page may have fewer than asked for and still not be the last. */
+  readonly nextAfterId: string | null;
+}
+
+/** How many schedules one step looks at at most, and by how much steps widen up to there. */
+const STEP_ROWS = 5_000;
+const WIDENING = 8;
+/** A page that has taken this long ends where it is. */
+const PAGE_BUDGET_MS = 1_000;
+/** Bodies come with the schedules: a page that would be larger ends early. */
+const PAGE_BODY_BYTES = 8 * 2 ** 20;
+/** Greater than any character of an id. */
+const BEYOND_IDS = '~';
+/** As long as hosts are in marks (migrations/0002). */
+const MARKED_HOST_LENGTH = 255;
+
+/** One page, after `afterId` ('' for the first), of at most `limit` schedules. */
+export async function pageSchedules(
+  table: Queryable,
+  clock: Clock,
+  tenantId: number,
+  query: { readonly filter: ScheduleFilter; readonly afterId: string; readonly limit: number },
+): Promise<SchedulePage> {
+  const { filter, limit } = query;
+  const untilMs = clock.nowMs() + PAGE_BUDGET_MS;
+  const source = sourceOf(filter);
+  let stepRows = limit + 1;
+  const found: Found[] = [];
+  let afterId = query.afterId;
+  let nextAfterId: string | null = null;
+  for (;;) {
+    const ids = await nextIds(table, tenantId, { filter, source, afterId, limit: stepRows });
+    found.push(...(await wanted(table, tenantId, { filter, ids, limit: limit + 1 - found.length })));
+    const last = ids.at(-1);
+    if (found.length > limit || last === undefined || ids.length < stepRows) break;
+    afterId = last;
+    // Where few are wanted, wider steps find them sooner.
+    stepRows = Math.max(stepRows, Math.min(stepRows * WIDENING, STEP_ROWS));
+    if (clock.nowMs() <= untilMs) continue;
+    nextAfterId = last;
+    break;
+  }
+  const page = found.slice(0, fitting(found, limit));
+  if (page.length < found.length) nextAfterId = page.at(-1)?.id ?? null;
+  return { schedules: await schedulesOf(table, tenantId, page), nextAfterId };
+}
+
+interface Found {
+  readonly id: string;
+  readonly body_bytes: number;
+}
+
+/** Where a step finds ids. */
+interface Source {
+  readonly statement: string;
+  readonly keys: readonly string[] | null;
+}
+
+function sourceOf({ states, labels, hosts }: ScheduleFilter): Source {
+  if (labels !== null) {
+    return { statement: 'select-schedule-ids-by-mark', keys: labels.map((label) => `label ${label}`) };
+  }
+  if (hosts !== null) {
+    const bare = new Set(hosts.map((host) => host.replace(/:\d*$/, '').slice(0, MARKED_HOST_LENGTH)));
+    return { statement: 'select-schedule-ids-by-mark', keys: [...bare].map((host) => `host ${host}`) };
+  }
+  if (states?.includes('active') === false) return { statement: 'select-schedule-ids-by-state', keys: states };
+  return { statement: 'select-schedule-ids', keys: null };
+}
+
+async function nextIds(
+  table: Queryable,
+  tenantId: number,
+  step: { filter: ScheduleFilter; source: Source; afterId: string; limit: number },
+): Promise<string[]> {
+  const { statement, keys } = step.source;
+  const from = step.filter.idPrefix ?? '';
+  const before = step.filter.idPrefix === null ? null : from + BEYOND_IDS;
+  const values = [tenantId, from, step.afterId, before, step.limit, ...(keys === null ? [] : [keys])];
+  return (await table.run<{ id: string }>(statement, values)).map(({ id }) => id);
+}
+
+async function wanted(
+  table: Queryable,
+  tenantId: number,
+  { filter, ids, limit }: { filter: ScheduleFilter; ids: readonly string[]; limit: number },
+): Promise<Found[]> {
+  if (ids.length === 0) return [];
+  const { states, destinations, hosts, labels, search } = filter;
+  const asked = [states, destinations, hosts, labels, search];
+  return await table.run<Found>('select-wanted-schedules', [tenantId, ids, ...asked, limit]);
+}
+
+/** How many of those found make a page: at most `limit`, and bodies of a bounded size, but at least one. */
+function fitting(found: readonly Found[], limit: number): number {
+  let bytes = 0;
+  for (const [index, { body_bytes: bodyBytes }] of found.entries()) {
+    bytes += bodyBytes;
+    if (index === limit || (index > 0 && bytes > PAGE_BODY_BYTES)) return index;
+  }
+  return found.length;
+}
+
+async function schedulesOf(table: Queryable, tenantId: number, found: readonly Found[]): Promise<Schedule[]> {
+  if (found.length === 0) return [];
+  const rows = await table.run<ScheduleRow>('select-schedules', [tenantId, found.map(({ id }) => id)]);
+  return rows.map(scheduleFromRow);
+}
