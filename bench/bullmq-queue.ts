@@ -17,6 +17,12 @@ export function openQueue(connection: ConnectionOptions): Queue<BenchJob> {
   });
 }
 
+/** How BullMQ is to connect to a Redis with this URL. */
+export function redisConnection(url: string): ConnectionOptions {
+  const { hostname, port, password } = new URL(url);
+  return { host: hostname, port: Number(port), password };
+}
+
 /** Adds jobs in bulk, each due at its time. */
 export async function addJobs(
   queue: Queue<BenchJob>,

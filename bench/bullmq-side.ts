@@ -1,6 +1,5 @@
 /** BullMQ as a contender: a worker process, and its queue as a producer sees it. */
-import type { ConnectionOptions } from 'bullmq';
-import { addJobs, openQueue, type BenchJob } from './bullmq-queue.js';
+import { addJobs, openQueue, redisConnection, type BenchJob } from './bullmq-queue.js';
 import { Child } from './child.js';
 import type { Course } from './course.js';
 
@@ -14,8 +13,7 @@ export interface BullmqSide {
 }
 
 export async function startBullmq(course: Course, concurrency: number): Promise<BullmqSide> {
-  const redis = new URL(course.stores.redis.url);
-  const connection: ConnectionOptions = { host: redis.hostname, port: Number(redis.port), password: redis.password };
+  const connection = redisConnection(course.stores.redis.url);
   const worker = new Child('bullmq-worker.js', { url: course.url, concurrency, connection });
   const queue = openQueue(connection);
   await worker.next('ready');

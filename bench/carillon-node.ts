@@ -5,6 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { untilReady } from '../cluster/node-process.js';
 import { freePort } from '../cluster/ports.js';
+import { now } from './course.js';
 import { bodyOf, SIGNING_KEY } from './signed-post.js';
 import { DUE_HEADER } from './receiver-headers.js';
 import type { BenchStores } from './stores.js';
@@ -17,10 +18,20 @@ const BATCHES_AT_ONCE = 4;
 export interface CarillonNode {
   readonly pid: number;
   readonly port: number;
+  /** Of its API. */
+  readonly url: string;
+  /** When its process was started. */
+  readonly startedAtMs: number;
   /** Publishes messages to `url` with 200-byte bodies, numbered from `first`, in batches; resolves when all are accepted. */
   publish(url: string, messages: readonly Due[], options?: { readonly tellDue: boolean }): Promise<void>;
-  /** Creates a schedule that calls `url`. */
-  schedule(id: string, cron: string, url: string): Promise<void>;
+  /** Creates a schedule that calls `url`; `settings` are further headers of the request. */
+  schedule(
+    id: string,
+    cron: string,
+    url: string,
+    settings?: Readonly<Record<string, string>>,
+    body?: string,
+  ): Promise<void>;
   deleteSchedule(id: string): Promise<void>;
   stop(): Promise<void>;
 }
@@ -30,18 +41,26 @@ export interface Due {
   readonly dueAtMs: number;
 }
 
-/** `nodeArguments` are for the node's own process, such as --cpu-prof. */
+/** `nodeArguments` are for the node's own process, such as --cpu-prof; `settings` are environment variables of its own. */
 export async function startCarillon(
   stores: BenchStores,
   concurrency: number,
   nodeArguments: readonly string[] = [],
   name = 'node-1',
+  settings: Readonly<Record<string, string>> = {},
 ): Promise<CarillonNode> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
+  const startedAtMs = now();
   const child = spawn(process.execPath, ['--enable-source-maps', ...nodeArguments, MAIN], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env.PATH ?? '', ...environment(stores, port, concurrency), CARILLON_NODE_NAME: name },
+    env: {
+      PATH: process.env.PATH ?? '',
+      ...environment(stores, port, concurrency),
+      CARILLON_NODE_NAME: name,
+      ...stores.nodeSettings,
+      ...settings,
+    },
   });
   const log = createWriteStream(path.join(stores.folder, 'node.log'), { flags: 'a' });
   child.stdout.pipe(log, { end: false });
@@ -57,12 +76,12 @@ export async function startCarillon(
   return {
     pid: child.pid ?? -1,
     port,
+    url,
+    startedAtMs,
     publish: (destination, messages, options = { tellDue: false }) => publishAll(url, destination, messages, options),
-    schedule: async (id, cron, destination) => {
-      await call(url, 'POST', `/v2/schedules/${destination}`, {
-        'Upstash-Cron': cron,
-        'Upstash-Schedule-Id': id,
-      });
+    schedule: async (id, cron, destination, scheduleSettings = {}, body) => {
+      const headers = { 'Upstash-Cron': cron, 'Upstash-Schedule-Id': id, ...scheduleSettings };
+      await call(url, 'POST', `/v2/schedules/${destination}`, headers, body);
     },
     deleteSchedule: async (id) => {
       await call(url, 'DELETE', `/v2/schedules/${id}`);
@@ -111,7 +130,8 @@ export async function publishAll(
   await Promise.all(Array.from({ length: BATCHES_AT_ONCE }, publisher));
 }
 
-function itemOf(destination: string, { index, dueAtMs }: Due, tellDue: boolean): unknown {
+/** An item of a batch. */
+export function itemOf(destination: string, { index, dueAtMs }: Due, tellDue: boolean): unknown {
   return {
     destination,
     body: bodyOf(index),
@@ -123,7 +143,13 @@ function itemOf(destination: string, { index, dueAtMs }: Due, tellDue: boolean):
   };
 }
 
-async function call(
+/** What a request proves itself with. */
+export function bearer(): Record<string, string> {
+  return { authorization: `Bearer ${TOKEN}` };
+}
+
+/** Calls the API; throws unless the answer is a good one. */
+export async function call(
   api: string,
   method: string,
   target: string,
@@ -132,7 +158,7 @@ async function call(
 ): Promise<unknown> {
   const response = await fetch(`${api}${target}`, {
     method,
-    headers: { authorization: `Bearer ${TOKEN}`, ...headers },
+    headers: { ...bearer(), ...headers },
     ...(body === undefined ? {} : { body }),
   });
   const text = await response.text();

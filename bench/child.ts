@@ -1,6 +1,7 @@
 /** Typed messages between the benchmark and the processes it forks. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { now } from './course.js';
 
 /** What a child says; which fields a kind has is between the child and its starter. */
 export interface Note {
@@ -10,6 +11,8 @@ export interface Note {
 
 /** A forked process that answers in notes. */
 export class Child {
+  /** When its process was started. */
+  readonly startedAtMs: number;
   readonly #process: ChildProcess;
   readonly #listeners = new Set<(note: Note) => void>();
   #ended: string | null = null;
@@ -17,6 +20,7 @@ export class Child {
 
   /** `file` is a compiled module beside this one; `options` reach it as JSON in its first argument. */
   constructor(file: string, options: unknown) {
+    this.startedAtMs = now();
     const module = fileURLToPath(new URL(`./${file}`, import.meta.url));
     this.#process = fork(module, [JSON.stringify(options)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
     this.#process.on('message', (note) => {

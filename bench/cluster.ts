@@ -129,4 +129,4 @@ async function deliver(course: Course, api: string, messages: number, onDue = ()
   return now() - dueAtMs;
 }
 
-await onCourse(options.profile ? COUNTING_STATEMENTS : {}, main);
+await onCourse({ postgresSettings: options.profile ? COUNTING_STATEMENTS : {} }, main);

@@ -4,39 +4,22 @@
  * default `hz`. And, compared with nobody, schedules that fire every second, all on the same beat.
  */
 import { parseArgs } from 'node:util';
-import { startBullmq } from './bullmq-side.js';
 import { startCarillon } from './carillon-node.js';
-import { expectMessages, onCourse, sleep, sleepUntil, warmUp, type Course } from './course.js';
-import { median, percentile, printTable, rounded, writeRecord } from './figures.js';
-import { loadAverage } from './machine.js';
-import { Meter, perThousand, total, type Cpu } from './meter.js';
-import { bodyOf } from './signed-post.js';
+import { expectMessages, onCourse, sleep, warmUp, type Course } from './course.js';
+import { median, printTable, rounded, writeRecord } from './figures.js';
+import {
+  bullmqLag,
+  carillonLag,
+  CONCURRENCY,
+  describeLag,
+  lagOf,
+  together,
+  type Contender,
+  type Lag,
+  type Stream,
+} from './lag-stream.js';
+import { Meter, total } from './meter.js';
 
-type Contender = 'carillon' | 'bullmq' | 'schedules';
-
-interface Lag {
-  readonly contender: Contender;
-  readonly deliveries: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly maxMs: number;
-  /** The earliest arrival: never before the due time. */
-  readonly minMs: number;
-  /** CPU seconds for 1,000 messages, publishing included. */
-  readonly cpu: Cpu;
-  readonly otherCores: number;
-  readonly loadAverage: number;
-}
-
-interface Due {
-  readonly index: number;
-  readonly dueAtMs: number;
-}
-
-const LEAD_MS = 3_000;
-/** Messages that come due within this are published together. */
-const SLICE_MS = 500;
-const CONCURRENCY = 200;
 const REST_MS = 2_000;
 
 const options = parseArgs({
@@ -60,78 +43,22 @@ async function main(course: Course): Promise<void> {
     for (const contender of [...turns, 'schedules' as const].filter((name) => wanted.includes(name))) {
       await course.stores.flushRedis();
       const lag = await RUNS[contender](course);
-      if (!options.json) console.error(describe(lag));
+      if (!options.json) console.error(describeLag(lag));
       lags.push(lag);
     }
   }
   report(course, lags);
 }
 
+function stream(): Stream {
+  return { perSecond: Number(options.rate), seconds: Number(options.seconds) };
+}
+
 const RUNS: Readonly<Record<Contender, (course: Course) => Promise<Lag>>> = {
-  carillon: runCarillon,
-  bullmq: runBullmq,
+  carillon: (course) => carillonLag(course, stream()),
+  bullmq: (course) => bullmqLag(course, stream()),
   schedules: runSchedules,
 };
-
-async function runCarillon(course: Course): Promise<Lag> {
-  const node = await startCarillon(course.stores, CONCURRENCY);
-  try {
-    await warmUp(course, (count) => node.publish(course.url, together(count)));
-    const publish = (slice: readonly Due[]): Promise<void> => node.publish(course.url, slice, { tellDue: true });
-    return await measure('carillon', course, node.pid, publish);
-  } finally {
-    await node.stop();
-  }
-}
-
-async function runBullmq(course: Course): Promise<Lag> {
-  const bullmq = await startBullmq(course, CONCURRENCY);
-  const add = (due: readonly Due[], tellDue: boolean): Promise<void> =>
-    bullmq.add(
-      due.map(({ index, dueAtMs }) => ({
-        data: { id: `msg_${index}`, body: bodyOf(index), dueAtMs: tellDue ? dueAtMs : null },
-        dueAtMs,
-      })),
-    );
-  try {
-    await warmUp(course, (count) => add(together(count), false));
-    return await measure('bullmq', course, bullmq.pid, (slice) => add(slice, true));
-  } finally {
-    await bullmq.stop();
-  }
-}
-
-function together(count: number): Due[] {
-  const dueAtMs = Date.now() + 1_000;
-  return Array.from({ length: count }, (_, index) => ({ index, dueAtMs }));
-}
-
-/** Publishes slice by slice, each `LEAD_MS` before its first message is due, and waits for all. */
-async function measure(
-  contender: Contender,
-  course: Course,
-  pid: number,
-  publish: (slice: readonly Due[]) => Promise<void>,
-): Promise<Lag> {
-  const rate = Number(options.rate);
-  const slices = Math.ceil((Number(options.seconds) * 1_000) / SLICE_MS);
-  const perSlice = Math.round((rate * SLICE_MS) / 1_000);
-  const arrived = await expectMessages(course, slices * perSlice);
-  const meter = new Meter(course, pid);
-  const firstDueAtMs = Date.now() + LEAD_MS + SLICE_MS;
-  for (let slice = 0; slice < slices; slice++) {
-    const fromMs = firstDueAtMs + slice * SLICE_MS;
-    await sleepUntil(fromMs - LEAD_MS);
-    await publish(
-      Array.from({ length: perSlice }, (_, index) => ({
-        index: slice * perSlice + index,
-        dueAtMs: fromMs + Math.floor(Math.random() * SLICE_MS),
-      })),
-    );
-  }
-  const { lagsMs } = await arrived();
-  return lagOf(contender, lagsMs, meter);
-}
 
 async function runSchedules(course: Course): Promise<Lag> {
   const node = await startCarillon(course.stores, CONCURRENCY);
@@ -150,21 +77,6 @@ async function runSchedules(course: Course): Promise<Lag> {
   } finally {
     await node.stop();
   }
-}
-
-function lagOf(contender: Contender, lagsMs: readonly number[], meter: Meter): Lag {
-  const used = meter.used();
-  return {
-    contender,
-    deliveries: lagsMs.length,
-    p50Ms: rounded(percentile(lagsMs, 0.5), 2),
-    p99Ms: rounded(percentile(lagsMs, 0.99), 2),
-    maxMs: rounded(percentile(lagsMs, 1), 2),
-    minMs: rounded(percentile(lagsMs, 0), 2),
-    cpu: perThousand(used, lagsMs.length),
-    otherCores: used.otherCores,
-    loadAverage: rounded(loadAverage(), 1),
-  };
 }
 
 function report(course: Course, lags: readonly Lag[]): void {
@@ -201,14 +113,6 @@ function report(course: Course, lags: readonly Lag[]): void {
   printTable(
     ['', 'p50', 'p99', 'max', 'CPU s / 1,000', 'others'],
     medians.map((row) => [row.contender, row.p50Ms, row.p99Ms, row.maxMs, row.cpu, row.otherCores]),
-  );
-}
-
-function describe(lag: Lag): string {
-  return (
-    `${lag.contender.padEnd(9)} ${lag.deliveries} deliveries: p50 ${lag.p50Ms} ms, p99 ${lag.p99Ms} ms, max ${lag.maxMs} ms, ` +
-    `min ${lag.minMs} ms; CPU ${total(lag.cpu).toFixed(3)} (node ${lag.cpu.node.toFixed(3)}, Redis ${lag.cpu.redis.toFixed(3)}, ` +
-    `PostgreSQL ${lag.cpu.postgres.toFixed(3)}); others used ${lag.otherCores.toFixed(2)} cores, load ${lag.loadAverage.toFixed(1)}`
   );
 }
 

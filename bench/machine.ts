@@ -45,6 +45,12 @@ function readTimes(pid: number): ProcessTimes | null {
   return { parentPid: Number(fields[1]), ownS: seconds(11) + seconds(12), endedChildrenS: seconds(13) + seconds(14) };
 }
 
+/** Memory of a process that is in use (resident), in bytes. Linux only. */
+export function residentBytes(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1] ?? Number.NaN) * 1_024;
+}
+
 /** CPU seconds that the whole machine was busy since it started. */
 export function busySeconds(): number {
   const fields = readFileSync('/proc/stat', 'latin1').split('\n')[0]?.split(/\s+/).slice(1).map(Number) ?? [];

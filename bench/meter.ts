@@ -12,8 +12,10 @@ export interface Cpu {
 
 export interface Used extends Cpu {
   readonly receiver: number;
-  /** This process: whoever publishes. */
+  /** This process: whoever publishes, where it is not a process of its own. */
   readonly own: number;
+  /** The process that publishes. */
+  readonly client: number;
   /** Cores that other programs kept busy. */
   readonly otherCores: number;
 }
@@ -26,10 +28,11 @@ interface Reading extends Omit<Used, 'otherCores'> {
 export class Meter {
   #from: Reading;
 
-  /** `pid` is the contender's node or worker. Counts from now on. */
+  /** `pids` are the contender's nodes or workers, `clientPid` whoever publishes in a process of its own. Counts from now on. */
   constructor(
     private readonly course: Course,
-    private readonly pid: number,
+    private readonly pids: number | readonly number[],
+    private readonly clientPid: number | null = null,
   ) {
     this.#from = this.#read();
   }
@@ -49,8 +52,10 @@ export class Meter {
       postgres: to.postgres - from.postgres,
       receiver: to.receiver - from.receiver,
       own: to.own - from.own,
+      client: to.client - from.client,
     };
-    const ours = Object.values(cpu).reduce((sum, seconds) => sum + seconds, 0);
+    const twice = this.clientPid === this.pids ? cpu.client : 0;
+    const ours = Object.values(cpu).reduce((sum, seconds) => sum + seconds, -twice);
     const otherCores = Math.max(0, to.busy - from.busy - ours) / ((to.atMs - from.atMs) / 1_000);
     return { ...cpu, otherCores: rounded(otherCores, 2) };
   }
@@ -58,11 +63,12 @@ export class Meter {
   #read(): Reading {
     const { stores, receiver } = this.course;
     return {
-      node: cpuSeconds(this.pid),
+      node: [this.pids].flat().reduce((sum, pid) => sum + cpuSeconds(pid), 0),
       redis: cpuSeconds(stores.redis.pid),
       postgres: cpuSeconds(stores.postgres.pid),
       receiver: cpuSeconds(receiver.pid),
       own: ownCpuSeconds(),
+      client: this.clientPid === null ? 0 : cpuSeconds(this.clientPid),
       busy: busySeconds(),
       atMs: now(),
     };

@@ -82,4 +82,8 @@ hear((note) => {
     reset(Number(note.messages));
     say({ kind: 'expecting' });
   } else if (note.kind === 'report') say(report());
+  else if (note.kind === 'take') {
+    say({ kind: 'taken', lagsMs });
+    lagsMs = [];
+  } else if (note.kind === 'list') say({ kind: 'listed', ids: [...seen], calls });
 });

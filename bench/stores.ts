@@ -1,5 +1,5 @@
 /** Stores of the benchmark's own in a temporary folder, durable as customers run them, and how much CPU they use. */
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Redis } from 'ioredis';
@@ -13,15 +13,29 @@ export interface BenchStores {
   readonly postgres: LocalStore;
   /** For looking into the table. */
   readonly table: pg.Client;
+  /** Settings of every node that runs on these stores. */
+  readonly nodeSettings: Readonly<Record<string, string>>;
   readonly versions: { readonly redis: string; readonly postgres: string };
+  /** For looking into Redis. */
+  readonly queue: Redis;
   /** Empties Redis. */
   flushRedis(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** `postgresSettings` are server settings by name, beside those of every local store. */
-export async function startStores(postgresSettings: Readonly<Record<string, string>> = {}): Promise<BenchStores> {
-  const folder = mkdtempSync(path.join(tmpdir(), 'carillon-bench-'));
+export interface StoreOptions {
+  /** Server settings by name, beside those of every local store. */
+  readonly postgresSettings?: Readonly<Record<string, string>>;
+  /** Is used again and not deleted. */
+  readonly keptFolder?: string | undefined;
+  readonly nodeSettings?: Readonly<Record<string, string>>;
+}
+
+export async function startStores(options: StoreOptions = {}): Promise<BenchStores> {
+  const { postgresSettings = {}, keptFolder, nodeSettings = {} } = options;
+  const folder =
+    keptFolder === undefined ? mkdtempSync(path.join(tmpdir(), 'carillon-bench-')) : path.resolve(keptFolder);
+  mkdirSync(folder, { recursive: true });
   // PostgreSQL's user must be able to pass when we are root.
   chmodSync(folder, 0o711);
   const [redis, postgres] = await Promise.all([
@@ -38,10 +52,12 @@ export async function startStores(postgresSettings: Readonly<Record<string, stri
     redis,
     postgres,
     table,
+    nodeSettings,
     versions: {
       redis: /^redis_version:(\S+)/m.exec(info)?.[1] ?? '?',
       postgres: rows[0]?.server_version ?? '?',
     },
+    queue: client,
     flushRedis: async () => {
       await client.flushall('SYNC');
     },
@@ -49,7 +65,7 @@ export async function startStores(postgresSettings: Readonly<Record<string, stri
       client.disconnect();
       await table.end();
       await Promise.all([redis.stop(), postgres.stop()]);
-      rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+      if (keptFolder === undefined) rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
     },
   };
 }

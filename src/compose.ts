@@ -1,6 +1,6 @@
 // Puts a node together: the only file that makes clients and hands them on.
 
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -17,11 +17,11 @@ import type { ClusterView, Readiness } from './api/services.js';
 import type { Config } from './config.js';
 import { createHttpClient, type HttpClient } from './delivery/http-client.js';
 import { HostLimiter } from './delivery/host-limiter.js';
-import type { Chance } from './domain/clock.js';
 import { CarillonError } from './domain/errors.js';
 import type { TierBounds } from './domain/tier.js';
 import { NodeIntake } from './intake/node-intake.js';
 import { ensureAccess } from './compose/access.js';
+import { pooledChance } from './compose/chance.js';
 import { makeCluster, processTime, type NodeCluster } from './compose/cluster.js';
 import { makeConsole, pageFolder } from './compose/console.js';
 import { servedShards, watchLevels } from './compose/figures.js';
@@ -51,7 +51,7 @@ const TOMBSTONE_MS = 10 * 60_000;
 /** How long a stopping node waits for its answers to go out. */
 const CLOSE_MS = 2_000;
 
-const chance: Chance = (bytes) => randomBytes(bytes);
+const chance = pooledChance();
 
 /** Starts a node: migrates, takes its shards, listens. Throws when a store cannot be reached or does not fit the settings. */
 export async function startNode(config: Config, log: Logger): Promise<Node> {

@@ -48,9 +48,14 @@ export function readPolicy(settings: RequestSettings, config: Config, callerIp: 
   };
 }
 
-/** A setting's text, or null when it was not given. */
+/** Names as we write them, in lower case: all of them are ours, and each is asked for with every message. */
+const lowerCase = new Map<string, string>();
+
+/** A setting's text, or null when it was not given. `name` is one of ours. */
 export function valueOf(settings: RequestSettings, name: string): string | null {
-  return settings.values.get(name.toLowerCase()) ?? null;
+  let lower = lowerCase.get(name);
+  if (lower === undefined) lowerCase.set(name, (lower = name.toLowerCase()));
+  return settings.values.get(lower) ?? null;
 }
 
 /** `true` or `false`, whatever the case; absent is false. Throws INVALID_REQUEST. */

@@ -62,7 +62,10 @@ export function buildDeliveryHeaders(input: DeliveryHeadersInput): DeliveryHeade
 
 /** The canonical case of a header name: `x-order-id` becomes `X-Order-Id`. */
 export function canonicalHeaderName(name: string): string {
-  return name.toLowerCase().replace(/(^|-)([a-z])/g, (part) => part.toUpperCase());
+  const lower = name.toLowerCase();
+  // The one that nearly every message has.
+  if (lower === 'content-type') return 'Content-Type';
+  return lower.replace(/(^|-)([a-z])/g, (part) => part.toUpperCase());
 }
 
 /** Headers with canonical names; values of names that differ in case only are joined. For answers, whose names come in lower case. */

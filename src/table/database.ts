@@ -2,6 +2,7 @@
 
 import pg from 'pg';
 import { CarillonError } from '../domain/errors.js';
+import { withBinaryArrays } from './binary-arrays.js';
 import { sql } from './sql.js';
 
 /** Connections that are kept open when idle: opening one, and its first look at the partitions, takes tens of milliseconds on a busy machine. */
@@ -56,7 +57,7 @@ export class Database implements Queryable {
   }
 
   async run<Row extends object>(name: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return overConflicts(() => query<Row>(this.#pool, { text: sql(name), values: [...values] }));
+    return overConflicts(() => query<Row>(this.#pool, statement(name, values)));
   }
 
   async text<Row extends object>(statement: string, values: readonly unknown[] = []): Promise<Row[]> {
@@ -76,7 +77,7 @@ export class Database implements Queryable {
     // Broken between two statements: the next one fails, and nobody else is told.
     client.on('error', this.#onError);
     const connection: Queryable = {
-      run: (name, values = []) => query(client, { text: sql(name), values: [...values] }),
+      run: (name, values = []) => query(client, statement(name, values)),
       text: (statement, values = [], timeoutMs) =>
         query(client, {
           text: statement,
@@ -112,6 +113,11 @@ export class Database implements Queryable {
     client.off('error', this.#onError);
     client.release(broken ?? undefined);
   }
+}
+
+function statement(name: string, values: readonly unknown[]): pg.QueryConfig {
+  const text = sql(name);
+  return { text, values: withBinaryArrays(text, values) };
 }
 
 /** Most tries of what was rolled back because of others' work. */

@@ -39,8 +39,9 @@ export function registerBatch(app: FastifyInstance, services: ApiServices): void
     async (request) => {
       const ip = callerIp(request);
       const items = readBatch(request.body, config.CARILLON_BATCH_MAX_ITEMS, 'CARILLON_BATCH_MAX_ITEMS');
+      const source = { tenantId: request.tenantId, ip, destinations: new Set<string>() };
       const prepared = await inTurns(items, (item): Prepared =>
-        judged(() => ({ submission: readItem(item, request.tenantId, ip, services) })),
+        judged(() => ({ submission: readItem(item, source, services) })),
       );
       const submissions = prepared.flatMap((item) => ('submission' in item ? [item.submission] : []));
       const acceptances = submissions.length === 0 ? [] : await intake.accept(submissions);
@@ -56,11 +57,19 @@ export function registerBatch(app: FastifyInstance, services: ApiServices): void
   );
 }
 
-function readItem(given: unknown, tenantId: number, ip: string | null, services: ApiServices): Submission {
+/** Whose batch it is, and the destinations in it that were found to be good: most items of a batch share a few. */
+interface BatchSource {
+  readonly tenantId: number;
+  readonly ip: string | null;
+  readonly destinations: Set<string>;
+}
+
+function readItem(given: unknown, { tenantId, ip, destinations }: BatchSource, services: ApiServices): Submission {
   const { config } = services;
   const item = checkValue(given, Item, 'the item');
   const body = readItemBody(item);
-  const destination = checkDestination(item.destination, config);
+  const { destination } = item;
+  if (!destinations.has(destination)) destinations.add(checkDestination(destination, config));
   const settings = settingsOfObject(item.headers, config.CARILLON_HEADERS_MAX_BYTES);
   if (valueOf(settings, 'Upstash-Cron') !== null) {
     throw new CarillonError(
