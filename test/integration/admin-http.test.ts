@@ -71,7 +71,9 @@ describe('GET /v2/runs', () => {
     const id = await publish(node, '/found');
     await untilState(node, id, 'delivered');
     const idsOf = async (query: string): Promise<string[]> => {
-      const { runs } = (await (await node.call('GET', `/v2/runs?${query}`)).json()) as { runs: { messageId: string }[] };
+      const { runs } = (await (await node.call('GET', `/v2/runs?${query}`)).json()) as {
+        runs: { messageId: string }[];
+      };
       return runs.map(({ messageId }) => messageId.slice(4));
     };
     expect(await idsOf(`url=${encodeURIComponent(`${node.sink.url}/found`)}`)).toEqual([id]);
@@ -108,7 +110,14 @@ describe('the page', () => {
     else expect(await index.text()).toMatch(/^The console is not built here: run "npm run build"/);
     expect((await get('/admin/assets/none.js')).status).toBe(404);
     expect((await get('/admin/assets/..%2f..%2fpackage.json')).status).toBe(404);
-    for (const to of ['/admin/nodes', '/admin/tenants', '/admin/dlq/groups', '/admin/anything', '/admin/ws', '/v2/runs']) {
+    for (const to of [
+      '/admin/nodes',
+      '/admin/tenants',
+      '/admin/dlq/groups',
+      '/admin/anything',
+      '/admin/ws',
+      '/v2/runs',
+    ]) {
       expect((await get(to)).status, to).toBe(401);
     }
   });

@@ -19,7 +19,12 @@ function known(changes: Partial<Known> = {}): Known {
       { id: 'a-1', name: 'a', ...member },
       { id: 'b-1', name: 'b', ...member },
     ],
-    shards: [0, 1, 2, 3].map((shard) => ({ shard, owner: shard < 2 ? 'a-1' : 'b-1', epoch: 1, state: 'owned' as const })),
+    shards: [0, 1, 2, 3].map((shard) => ({
+      shard,
+      owner: shard < 2 ? 'a-1' : 'b-1',
+      epoch: 1,
+      state: 'owned' as const,
+    })),
     stores: {
       ...{ tableUp: true, queueUp: true, tableRoundTripMs: 1, queueRoundTripMs: 1 },
       ...{ memoryBytes: null, memoryMaxBytes: null },
@@ -72,7 +77,12 @@ describe('deltas', () => {
         known({
           atMs,
           members: [...ids].sort().map((id) => ({ ...known().members[0]!, id, name: id, heardMs })),
-          shards: owners.map((owner, shard) => ({ shard, owner, epoch: 1, state: owner === null ? 'orphaned' : 'owned' })),
+          shards: owners.map((owner, shard) => ({
+            shard,
+            owner,
+            epoch: 1,
+            state: owner === null ? 'orphaned' : 'owned',
+          })),
           levels: queued.map((count, shard) => ({
             ...{ shard, epoch: 1, due: 0, queued: count, inFlight: 0, lagMs: 0, announcedAtMs: 5, completedAtMs: 5 },
           })),

@@ -85,7 +85,7 @@ describe('the plan', () => {
           const meanwhile = before.map((owner, shard) => {
             const { gives = false, takes = false } = steps[members.indexOf(owner ?? '')] ?? {};
             if (plan[shard] === owner || !gives) return owner;
-            return takes ? (plan[shard] ?? null) : null;
+            return takes ? plan[shard]! : null;
           });
           const next = planOwners(joined, meanwhile);
           const givenAgain = meanwhile.filter((owner, shard) => owner === plan[shard] && next[shard] !== owner);
