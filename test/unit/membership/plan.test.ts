@@ -83,7 +83,7 @@ describe('the plan', () => {
           const joined = [...members, 'm-joining'];
           const plan = planOwners(joined, before);
           const meanwhile = before.map((owner, shard) => {
-            const { gives = false, takes = false } = steps[members.indexOf(owner ?? '')] ?? {};
+            const { gives = false, takes = false } = steps[members.indexOf(owner)] ?? {};
             if (plan[shard] === owner || !gives) return owner;
             return takes ? plan[shard]! : null;
           });
