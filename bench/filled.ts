@@ -91,7 +91,8 @@ async function readFilling({ table }: BenchStores): Promise<Filling | null> {
          (select max(version) from carillon_migrations) as version from bench.filling`,
     );
     const [row] = rows;
-    if (row !== undefined && row.age_ms < USED_FOR_MS && row.version === readdirSync(MIGRATIONS).length) return row.filling;
+    if (row !== undefined && row.age_ms < USED_FOR_MS && row.version === readdirSync(MIGRATIONS).length)
+      return row.filling;
   }
   await table.query('drop schema if exists public, bench cascade');
   await table.query('create schema public');

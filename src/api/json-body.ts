@@ -60,7 +60,7 @@ function compiled<Schema extends TSchema>(schema: Schema): TypeCheck<Schema> {
   const known = checks.get(schema);
   if (known !== undefined) return known as TypeCheck<Schema>;
   const check = TypeCompiler.Compile(schema);
-  checks.set(schema, check as unknown as TypeCheck<TSchema>);
+  checks.set(schema, check);
   return check;
 }
 
