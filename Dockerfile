@@ -6,12 +6,13 @@ FROM node:${NODE_VERSION}-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --include=dev --ignore-scripts --no-audit --no-fund
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json tsconfig.build.json vite.config.ts ./
 COPY src ./src
 COPY cluster ./cluster
 COPY scripts ./scripts
 COPY bench ./bench
 COPY test/sim ./test/sim
+COPY web ./web
 RUN npm run build
 
 # Optional packages are PostgreSQL's own programs, for `npm start` alone.

@@ -2,6 +2,8 @@
 
 export interface Announcement {
   readonly url: string;
+  /** Where the console page is. */
+  readonly consoleUrl: string;
   readonly token: string;
   readonly adminToken: string;
   readonly currentSigningKey: string;
@@ -21,6 +23,7 @@ export function announce(about: Announcement): string {
 Carillon is ready.
 
   API            ${about.url}${about.nodes === null ? '' : `  (${behind(about.nodes)} HAProxy)`}
+  Console        ${about.consoleUrl}  (sign in with the admin token)
   Token          ${about.token}
   Admin token    ${about.adminToken}
   Signing keys   current  ${about.currentSigningKey}

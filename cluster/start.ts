@@ -147,7 +147,7 @@ async function stopWhatIsLeft({ config, home }: Place, { leftNodes }: RunClaim):
 
 async function tellWhere(place: Place, credentials: Credentials, connectionFile: string): Promise<void> {
   const keys = await signingKeysInUse(place.url, credentials);
-  const connection = { url: place.url, ...credentials, ...keys };
+  const connection = { url: place.url, consoleUrl: `${place.url}/admin`, ...credentials, ...keys };
   writePrivate(connectionFile, `${JSON.stringify(connection, null, 2)}\n`);
   const allowed = process.env.CARILLON_ALLOW_PRIVATE_DESTINATIONS;
   console.log(

@@ -1,4 +1,4 @@
-/** Compiles the TypeScript into dist/ and lays beside it the files that the compiler does not copy. */
+/** Compiles the TypeScript into dist/, lays beside it the files that the compiler does not copy, and builds the console page. */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -7,42 +7,72 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = path.join(root, 'dist');
-const stamp = path.join(dist, '.built');
 // The simulation is run by hand too.
 const FOLDERS = ['src', 'cluster', 'scripts', 'bench', 'test/sim'];
-const INPUTS = ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json'];
+/** What is built: each part by itself, and only when something it is made of has changed since. */
+const PROGRAMS = {
+  stamp: path.join(dist, '.built'),
+  inputs: () => ['package-lock.json', 'tsconfig.json', 'tsconfig.build.json', ...sources()],
+};
+const PAGE = {
+  stamp: path.join(dist, '.built-page'),
+  inputs: () => ['package-lock.json', 'tsconfig.json', 'vite.config.ts', 'src/admin/protocol.ts', ...below('web')],
+};
 
 /** Something the user can put right: the text is enough. */
 export class PrepareFault extends Error {}
 
 /** True if dist/ was built from exactly the present sources. */
 export function isBuilt() {
-  return existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint();
+  return isFresh(PROGRAMS) && isFresh(PAGE);
 }
 
-/** Builds; throws if the compiler finds faults. What it prints goes to the standard error output. */
+/** Builds what has changed; throws if there are faults in it. What the tools print goes to the standard error output. */
 export async function build() {
-  // Taken before compiling: a source saved meanwhile must count as changed.
-  const before = fingerprint();
-  rmSync(stamp, { force: true });
-  removeLeftovers();
-  const tsc = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-  const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], {
+  buildPart(PROGRAMS, compile);
+  buildPart(PAGE, buildPage);
+}
+
+function isFresh({ stamp, inputs }) {
+  return existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint(inputs());
+}
+
+function buildPart(part, work) {
+  if (isFresh(part)) return;
+  // Taken before the work: a source saved meanwhile must count as changed.
+  const before = fingerprint(part.inputs());
+  rmSync(part.stamp, { force: true });
+  work();
+  mkdirSync(dist, { recursive: true });
+  writeFileSync(part.stamp, before);
+}
+
+function buildPage() {
+  const args = [path.join('node_modules', 'vite', 'bin', 'vite.js'), 'build', '--logLevel', 'warn'];
+  runTool(args, 'The console page could not be built, see above');
+}
+
+function runTool([file, ...args], fault) {
+  const { status } = spawnSync(process.execPath, [path.join(root, file), ...args], {
     cwd: root,
     stdio: ['ignore', 2, 2],
   });
-  if (status !== 0) throw new PrepareFault('The TypeScript compiler found faults, see above');
+  if (status !== 0) throw new PrepareFault(fault);
+}
+
+function compile() {
+  removeLeftovers();
+  const args = [path.join('node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json'];
+  runTool(args, 'The TypeScript compiler found faults, see above');
   for (const file of sources().filter(isAsset)) {
     mkdirSync(path.dirname(path.join(dist, file)), { recursive: true });
     cpSync(path.join(root, file), path.join(dist, file));
   }
-  mkdirSync(dist, { recursive: true });
-  writeFileSync(stamp, before);
 }
 
-function fingerprint() {
+function fingerprint(files) {
   const hash = createHash('sha256');
-  for (const file of [...INPUTS, ...sources()]) {
+  for (const file of files) {
     const { size, mtimeMs } = statSync(path.join(root, file));
     hash.update(`${file}\0${size}\0${mtimeMs}\0`);
   }
@@ -50,7 +80,12 @@ function fingerprint() {
 }
 
 function sources() {
-  return FOLDERS.flatMap((folder) => filesBelow(path.join(root, folder)))
+  return FOLDERS.flatMap(below).sort();
+}
+
+/** The files of a folder, from the root. */
+function below(folder) {
+  return filesBelow(path.join(root, folder))
     .map((file) => path.relative(root, file))
     .sort();
 }

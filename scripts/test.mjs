@@ -13,6 +13,7 @@ const bin = (...parts) => path.join(root, 'node_modules', ...parts);
 // What each check is called, and how it is run: with Node itself, so that no shell and no PATH come into it.
 const CHECKS = [
   ['types', [bin('typescript', 'bin', 'tsc'), '--noEmit']],
+  ['types of the page', [bin('typescript', 'bin', 'tsc'), '--noEmit', '-p', 'web']],
   ['lint', [bin('eslint', 'bin', 'eslint.js'), '.', '--max-warnings', '0']],
   ['format', [bin('prettier', 'bin', 'prettier.cjs'), '--check', '--log-level', 'warn', '.']],
 ];

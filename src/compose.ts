@@ -11,6 +11,7 @@ import type { ActorParts } from './actor/actor-parts.js';
 import { SigningKeyCache } from './actor/signing-keys.js';
 import { Slots } from './actor/slots.js';
 import { Sweeper } from './actor/sweeper.js';
+import { ConsolePage } from './admin/page.js';
 import { buildApp } from './api/app.js';
 import type { ClusterView, Readiness } from './api/services.js';
 import type { Config } from './config.js';
@@ -22,7 +23,7 @@ import { NodeIntake } from './intake/node-intake.js';
 import { ensureAccess } from './compose/access.js';
 import { pooledChance } from './compose/chance.js';
 import { makeCluster, processTime, type NodeCluster } from './compose/cluster.js';
-import { makeConsole } from './compose/console.js';
+import { makeConsole, pageFolder } from './compose/console.js';
 import { servedShards, watchLevels } from './compose/figures.js';
 import { makeDiary, makeHooks, type NodeHooks } from './compose/hooks.js';
 import { createRedis, openRedis } from './queue/connect.js';
@@ -104,7 +105,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
     tombstoneMs: TOMBSTONE_MS,
   });
   const diary = makeDiary(identity, clock, config.CARILLON_LEASE_MS);
-  const hooks = makeHooks(metrics, diary, clock);
+  const hooks = makeHooks(metrics, diary, clock, log);
   const sweeper = makeSweeper({ config, log, database, queue, clock, hooks });
   const recorder = new Recorder(database, clock, {
     deduplicationMs: config.CARILLON_DEDUPLICATION_MS,
@@ -145,7 +146,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
   const stores = { database, queue, offers, recorder };
   const parts = actorParts({ ...stores, config, log, identity, http, clock, cluster, metrics, hooks });
   const admin = makeConsole({ ...stores, config, log, identity, redis, clock, cluster, diary, sweeper });
-  watchLevels(metrics, { ...cluster, slots: parts.slots, recorder, redis, offers });
+  watchLevels(metrics, { ...cluster, slots: parts.slots, recorder, redis, offers, sweeper });
   const intake = new NodeIntake({
     database,
     recorder,
@@ -160,6 +161,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
       idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
     },
     onAccept: hooks.onAccept,
+    onTier: hooks.onTier,
   });
   const maintenance = new Maintenance(
     database,
@@ -182,7 +184,8 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
   };
   const view = clusterView(identity, cluster);
   const health = { ready, leaving: () => stopping };
-  const app = buildApp({ config, clock, chance, database, intake, logger: log, health, cluster: view, metrics });
+  const page = new ConsolePage(pageFolder());
+  const app = buildApp({ config, clock, chance, database, intake, logger: log, health, cluster: view, metrics, page });
 
   let unwatch = (): void => undefined;
   admin.sockets.attach(app.server);

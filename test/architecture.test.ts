@@ -28,10 +28,12 @@ function filesBelow(folder: string, endings: RegExp): Source[] {
 
 const sources = filesBelow('src', /\.ts$/);
 const tests = filesBelow('test', /\.ts$/);
+const page = filesBelow('web', /\.tsx?$/);
 const tools = [
   ...filesBelow('cluster', /\.ts$/),
   ...filesBelow('scripts', /\.(ts|mjs)$/),
   ...filesBelow('bench', /\.ts$/),
+  ...page,
 ];
 const scripts = filesBelow('src', /\.lua$/);
 const statements = filesBelow('src', /\.sql$/);
@@ -140,6 +142,17 @@ describe('imports', () => {
             .filter((name) => !(name === 'cron-parser' && source.file.startsWith('src/domain/cron/')))
             .map((name) => `${source.file} imports ${name}`),
         ),
+    );
+  });
+
+  it('of the console page are its own, and the websocket’s protocol', () => {
+    report(
+      page.flatMap((source) =>
+        importsOf(source)
+          .filter((name) => !name.startsWith('web/') && name !== 'src/admin/protocol.ts')
+          .filter((name) => (name.includes('/') && !name.startsWith('@')) || name.startsWith('node:'))
+          .map((name) => `${source.file} imports ${name}`),
+      ),
     );
   });
 

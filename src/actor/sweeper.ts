@@ -4,6 +4,7 @@
 import type { Logger } from 'pino';
 import { CarillonError } from '../domain/errors.js';
 import type { MessageId } from '../domain/ids.js';
+import { SweepSummary, type SweepEnd, type SweepName } from './sweep-summary.js';
 import { promote } from './sweeps/promote.js';
 import { rescue, RESCUE_START } from './sweeps/rescue.js';
 import type { SweepParts, Swept, SweptShard } from './sweeps/sweep.js';
@@ -15,7 +16,7 @@ export interface SweeperSettings {
   readonly promoteEveryMs: number;
   readonly rescueEveryMs: number;
   /** Counts a sweep of a shard that ended. */
-  readonly onSwept?: (sweep: SweepName, result: SweepResult, queued: number, durationMs: number) => void;
+  readonly onSwept?: (end: SweepEnd) => void;
 }
 
 /** Sweeps at once: they share the table with deliveries, which come first. */
@@ -25,10 +26,6 @@ const OVERDUE_MS = 5_000;
 
 /** By so much after clients' rows are old enough to be rescued. */
 const SOON_MARGIN_MS = 1_000;
-
-export type SweepName = 'promote' | 'rescue';
-/** `fenced`: cut off by a newer epoch. `failed`: a store was away, or worse. */
-export type SweepResult = 'done' | 'fenced' | 'failed';
 
 /** A sweep that waits for its turn or is under way: of each shard and kind there is one at most. */
 interface Run {
@@ -45,6 +42,8 @@ interface Timers {
   /** Sweeps that ended because the queue had a newer epoch than the actor yet. */
   readonly cutOff: Set<SweepName>;
   rescued: MessageId;
+  /** How far behind the last sweep of each kind found the queue, in milliseconds. */
+  readonly behindMs: Map<SweepName, number>;
   /** When the shard was taken or its epoch renewed last, by Redis's clock. */
   takenAtMs: number;
 }
@@ -56,16 +55,25 @@ export class Sweeper {
   readonly #slots = new Slots(MAX_SWEEPS);
   readonly #shards = new Map<number, Timers>();
   readonly #underWay = new Set<Promise<void>>();
+  readonly #summary: SweepSummary;
 
   constructor(parts: SweepParts, settings: SweeperSettings, log: Logger) {
     this.#parts = parts;
     this.#settings = settings;
     this.#log = log;
+    this.#summary = new SweepSummary(log);
   }
 
   /** Sweeps that wait for their turn or are under way. */
   get backlog(): number {
     return this.#underWay.size;
+  }
+
+  /** How far behind the last sweep of this kind found the queue of some shard that is owned, in milliseconds. */
+  behindMs(sweep: SweepName): number {
+    let mostMs = 0;
+    for (const { behindMs } of this.#shards.values()) mostMs = Math.max(mostMs, behindMs.get(sweep) ?? 0);
+    return mostMs;
   }
 
   /**
@@ -102,6 +110,7 @@ export class Sweeper {
   async stop(): Promise<void> {
     for (const shard of [...this.#shards.keys()]) this.remove(shard);
     await Promise.all(this.#underWay);
+    this.#summary.tell();
   }
 
   #begin(actor: ShardActor): Timers {
@@ -112,6 +121,7 @@ export class Sweeper {
       runs: new Map(),
       cutOff: new Set(),
       rescued: RESCUE_START,
+      behindMs: new Map(),
       takenAtMs: 0,
     };
     this.#shards.set(actor.shard, timers);
@@ -181,13 +191,14 @@ export class Sweeper {
         wake: (dueAtMs: number) => actor.wake(dueAtMs),
       };
       const result = await this.#sweepOnce(name, timers, swept, run.overdueMs);
-      this.#report(name, actor.shard, result, performance.now() - startedAtMs);
+      this.#report(name, timers, result, performance.now() - startedAtMs);
       if (!result.fenced) return;
       // Fenced by the next epoch of this very actor: either it has it by now, or it is about to be added again with it.
       if (actor.epoch === swept.epoch) timers.cutOff.add(name);
       else run.again = run.overdueMs;
     } catch (error) {
-      this.#settings.onSwept?.(name, 'failed', 0, performance.now() - startedAtMs);
+      const durationMs = performance.now() - startedAtMs;
+      this.#ended({ sweep: name, result: 'failed', queued: 0, read: 0, durationMs, behindMs: 0 });
       this.#failed(name, timers, error);
     } finally {
       this.#slots.release(1);
@@ -201,11 +212,16 @@ export class Sweeper {
     return result;
   }
 
-  #report(sweep: SweepName, shard: number, { queued, read, fenced }: Swept, durationMs: number): void {
-    this.#settings.onSwept?.(sweep, fenced ? 'fenced' : 'done', queued, durationMs);
-    const fields = { sweep, shard, queued, read, fenced, durationMs: Math.round(durationMs) };
-    if (queued > 0) this.#log.info(fields, 'swept');
-    else this.#log.debug(fields, 'swept');
+  #report(sweep: SweepName, timers: Timers, { queued, read, fenced, behindMs }: Swept, durationMs: number): void {
+    if (!fenced) timers.behindMs.set(sweep, behindMs);
+    this.#ended({ sweep, result: fenced ? 'fenced' : 'done', queued, read, durationMs, behindMs });
+    const { shard } = timers.actor;
+    this.#log.debug({ sweep, shard, queued, read, fenced, durationMs: Math.round(durationMs) }, 'shard swept');
+  }
+
+  #ended(end: SweepEnd): void {
+    this.#settings.onSwept?.(end);
+    this.#summary.add(end);
   }
 
   /** A sweep that failed is repeated soon; it goes on from the last completed horizon. */

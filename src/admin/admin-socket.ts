@@ -55,6 +55,10 @@ export class AdminSocket implements Viewer {
     return this.#state === 'admitted';
   }
 
+  get #isClosing(): boolean {
+    return this.#state === 'closing';
+  }
+
   /** Sends, unless too much waits already: then the client is too slow to watch. */
   send(text: Buffer): void {
     if (this.#state !== 'admitted') return;
@@ -138,7 +142,7 @@ export class AdminSocket implements Viewer {
     this.#state = 'checking';
     const verdict = await this.#parts.checkToken(token);
     // It may have gone meanwhile.
-    if (this.#state !== 'checking') return;
+    if (this.#isClosing) return;
     switch (verdict) {
       case 'admin':
         this.#admit(token);
@@ -158,7 +162,7 @@ export class AdminSocket implements Viewer {
     clearTimeout(this.#helloTimer);
     this.#state = 'admitted';
     this.#token = token;
-    void this.#parts.watch.join(this);
+    this.#parts.watch.join(this).catch(() => this.close(1011, 'the picture could not be made'));
   }
 }
 
@@ -173,7 +177,7 @@ function readMessage(data: RawData): ClientMessage | string {
   if (typeof value !== 'object' || value === null || !('type' in value)) return 'expected an object with a type';
   const { type } = value;
   if (type === 'resync') return { type };
-  if (type !== 'hello') return `unknown type ${String(JSON.stringify(type)).slice(0, 40)}: expected hello or resync`;
+  if (type !== 'hello') return `unknown type ${JSON.stringify(type ?? null).slice(0, 40)}: expected hello or resync`;
   const token = 'token' in value ? value.token : undefined;
   if (typeof token !== 'string' || token === '') return 'hello without a token';
   if (token.length > TOKEN_MAX_LENGTH) return `hello with a token longer than ${TOKEN_MAX_LENGTH}`;

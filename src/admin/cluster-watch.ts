@@ -138,13 +138,16 @@ export class ClusterWatch {
     }
     this.#soon ??= this.#parts.time.after(SOON_MS, () => {
       this.#soon = null;
-      if (this.#cancel !== null) this.#publish(false);
+      if (this.#cancel !== null) this.#safely(() => this.#publish(false));
     });
   }
 
-  /** A node spoke. */
+  /** A node spoke; what it says is not believed to be as this version would say it. */
   hear(pulse: Pulse): void {
-    if (this.#cancel === null) return;
+    if (this.#cancel !== null) this.#safely(() => this.#hear(pulse));
+  }
+
+  #hear(pulse: Pulse): void {
     const nowMs = this.#parts.time.monotonicMs();
     const heard = this.#heard.get(pulse.node) ?? { pulseAtMs: nowMs, report: null, reportAtMs: nowMs };
     heard.pulseAtMs = nowMs;
@@ -203,7 +206,7 @@ export class ClusterWatch {
       const nowMs = time.monotonicMs();
       if (nowMs - dueAtMs > HELD_UP_MS) this.#judgesFromMs = nowMs + HELD_UP_PAUSE_MS;
       this.#later();
-      this.#tick(nowMs);
+      this.#safely(() => this.#tick(nowMs));
     });
   }
 
@@ -284,6 +287,15 @@ export class ClusterWatch {
 
   #probe(): void {
     this.#parts.probe.measure().catch((error: unknown) => this.#parts.log.warn({ err: error }, 'a probe failed'));
+  }
+
+  /** Whatever is wrong with what people see, the node goes on. */
+  #safely(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#parts.log.error({ err: error }, 'the console failed');
+    }
   }
 
   /** Nodes that come and go are seen by all others, at slightly different times. */

@@ -1,6 +1,7 @@
 // Says what this node does, while somebody anywhere in the cluster watches: four times a second that it is there, once a second its figures
 // and how much lies in its shards. Otherwise it is silent and has no timer.
 
+import type { Logger } from 'pino';
 import type { Cancel, ProcessTime } from '../domain/clock.js';
 import type { NodeEvents } from './node-events.js';
 import type { NodeFigures } from './node-figures.js';
@@ -9,6 +10,8 @@ import type { NodeReport, Pulse, ShardLevel } from './pulse.js';
 
 export const PULSE_MS = 250;
 const PULSES_A_REPORT = 4;
+/** What was done in less time says little about how much is done in a second. */
+const SHORTEST_REPORT_MS = 500;
 /** Watchers say every two seconds that they are there. */
 const ASKED_MS = 5_000;
 
@@ -25,6 +28,7 @@ export interface NodeLevels {
 }
 
 interface TellerParts {
+  readonly log: Logger;
   readonly node: string;
   readonly time: ProcessTime;
   readonly figures: NodeFigures;
@@ -42,7 +46,8 @@ export class Teller {
   #cancel: Cancel | null = null;
   #pulses = 0;
   #lastReportAtMs = 0;
-  #lastPulseAtMs = 0;
+  #lastReport: NodeReport | null = null;
+  #levelsSoon = false;
   #worstDelayMs = 0;
   #lastCpu: NodeJS.CpuUsage | null = null;
   #isTellingAll = false;
@@ -71,7 +76,7 @@ export class Teller {
     if (this.#cancel === null) return;
     this.#news.push(event);
     // With it come the epochs of the shards that it is about.
-    this.#pulses = 0;
+    if (event.kind === 'moved') this.#levelsSoon = true;
     this.#later(0);
   }
 
@@ -87,16 +92,21 @@ export class Teller {
     figures.take(1);
     this.#lastCpu = process.cpuUsage();
     this.#lastReportAtMs = time.monotonicMs();
+    this.#lastReport = null;
     this.#pulses = 0;
   }
 
   #later(delayMs: number): void {
-    const { time } = this.#parts;
+    const { time, log } = this.#parts;
     this.#cancel?.();
     const dueAtMs = time.monotonicMs() + delayMs;
     this.#cancel = time.after(delayMs, () => {
       this.#worstDelayMs = Math.max(this.#worstDelayMs, time.monotonicMs() - dueAtMs);
-      this.#pulse();
+      try {
+        this.#pulse();
+      } catch (error) {
+        log.error({ err: error }, 'the console failed');
+      }
     });
   }
 
@@ -113,9 +123,9 @@ export class Teller {
     this.#news = [];
     const isReport = this.#pulses % PULSES_A_REPORT === 0;
     this.#pulses += 1;
-    this.#lastPulseAtMs = time.monotonicMs();
     tell({ node, ...(told.length === 0 ? {} : { events: told }), ...(isReport ? { figures: this.#report() } : {}) });
-    if (isReport) void this.#tellLevels();
+    if (isReport || this.#levelsSoon) void this.#tellLevels();
+    this.#levelsSoon = false;
   }
 
   /** Apart from the pulse, which is not to wait for Redis. */
@@ -136,6 +146,7 @@ export class Teller {
   #report(): NodeReport {
     const { time, figures, levels } = this.#parts;
     const elapsedMs = Math.max(1, time.monotonicMs() - this.#lastReportAtMs);
+    if (this.#lastReport !== null && elapsedMs < SHORTEST_REPORT_MS) return this.#lastReport;
     this.#lastReportAtMs = time.monotonicMs();
     const { speeds, lags } = figures.take(elapsedMs);
     const cpu = process.cpuUsage(this.#lastCpu ?? undefined);
@@ -144,7 +155,7 @@ export class Teller {
     this.#worstDelayMs = 0;
     const offers = levels.offers();
     const { delivered, retried, failed, superseded } = speeds;
-    return {
+    this.#lastReport = {
       load: {
         inFlight: levels.inFlight(),
         capacity: levels.capacity,
@@ -163,5 +174,6 @@ export class Teller {
       offersWaiting: offers.waiting,
       offersLeftToSweeps: offers.leftToSweeps,
     };
+    return this.#lastReport;
   }
 }

@@ -5,7 +5,8 @@ import swagger from '@fastify/swagger';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { trustedProxies } from '../config.js';
 import { CarillonError } from '../domain/errors.js';
-import { admit, Authenticator, bearerToken, isConfiguredAdminToken } from './auth.js';
+import { tenantNamed } from '../table/tenants.js';
+import { actsForTenant, admit, Authenticator, bearerToken, isConfiguredAdminToken, TENANT_HEADER } from './auth.js';
 import { answerFault, answerUnreadable } from './faults.js';
 import { answerUnknownPaths } from './known-paths.js';
 import { openApi } from './openapi.js';
@@ -13,11 +14,13 @@ import { readTarget, type RawTarget } from './raw-target.js';
 import { registerCluster } from './routes/cluster.js';
 import { registerAdmin } from './routes/tenants.js';
 import { registerBatch } from './routes/batch.js';
+import { registerConsole } from './routes/console.js';
 import { registerCron } from './routes/cron.js';
 import { registerDlq } from './routes/dlq.js';
+import { registerDlqGroups } from './routes/dlq-groups.js';
 import { registerEvents } from './routes/events.js';
-import { registerExport } from './routes/export.js';
 import { registerExplain } from './routes/explain.js';
+import { registerExport } from './routes/export.js';
 import { registerHealth } from './routes/health.js';
 import { registerKeys } from './routes/keys.js';
 import { registerMessages } from './routes/messages.js';
@@ -116,6 +119,8 @@ function registerRoutes(app: FastifyInstance, services: ApiServices): void {
   registerNotImplemented(app);
   registerAdmin(app, services);
   registerCluster(app, services);
+  registerConsole(app, services);
+  registerDlqGroups(app, services);
   registerHealth(app, services);
   registerMetrics(app, services);
   registerOpenApi(app);
@@ -173,14 +178,19 @@ function authenticate(services: ApiServices): (request: FastifyRequest) => Promi
   return async (request) => {
     const area = areaOf(request.url);
     const forFigures = isMetrics(request.url) && !config.CARILLON_METRICS_PUBLIC;
-    if (area === 'node' && !forFigures) return;
+    if ((area === 'node' && !forFigures) || request.routeOptions.config.isOpen === true) return;
     // A token in the query can only be meant for us; Authorization may then be for the destination.
     const queryToken = request.target.token;
     const token = queryToken ?? bearerToken(request.headers.authorization);
     request.authorizationIsOurs = queryToken === null;
     if (forFigures && token !== null && isConfiguredAdminToken(token, config.CARILLON_ADMIN_TOKEN)) return;
     const found = token === null ? null : authenticator.find(token);
-    const holder = admit(found instanceof Promise ? await found : found, token, area === 'tenant' ? 'tenant' : 'admin');
-    request.tenantId = holder.tenantId ?? 0;
+    const holder = found instanceof Promise ? await found : found;
+    const actsFor = request.headers[TENANT_HEADER];
+    if (area === 'tenant' && actsFor !== undefined && holder !== null) {
+      request.tenantId = (await tenantNamed(database, actsForTenant(holder, actsFor))).id;
+      return;
+    }
+    request.tenantId = admit(holder, token, area === 'tenant' ? 'tenant' : 'admin').tenantId ?? 0;
   };
 }

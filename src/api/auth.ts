@@ -68,6 +68,18 @@ export function bearerToken(authorization: string | undefined): string | null {
   return /^bearer +([^\s]+) *$/i.exec(authorization ?? '')?.[1] ?? null;
 }
 
+/** With an administrator's token: the name of the tenant that a request below /v2 is for. */
+export const TENANT_HEADER = 'carillon-tenant';
+
+/** The name of the tenant that an administrator acts for. Throws FORBIDDEN for anybody else, INVALID_REQUEST for what is no name. */
+export function actsForTenant(holder: TokenHolder, header: string | string[]): string {
+  if (holder.role !== 'admin') {
+    throw new CarillonError('FORBIDDEN', "Carillon-Tenant takes an administrator's token; this is a tenant's");
+  }
+  if (typeof header === 'string' && header !== '') return header;
+  throw new CarillonError('INVALID_REQUEST', 'Carillon-Tenant is empty, expected the name of a tenant');
+}
+
 export type Area = 'tenant' | 'admin';
 
 /**
@@ -89,6 +101,6 @@ export function admit(holder: TokenHolder | null, token: string | null, area: Ar
     'FORBIDDEN',
     area === 'admin'
       ? "this is a tenant's token: /admin and /metrics take an administrator's token only"
-      : "this is an administrator's token: /v2 takes a tenant's token only",
+      : "this is an administrator's token: /v2 takes a tenant's token, or the header Carillon-Tenant with the name of the tenant to act for",
   );
 }

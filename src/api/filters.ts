@@ -151,12 +151,17 @@ export function readMessageFilter(parameters: Parameters): MessageFilter {
   return defined({
     // URLs and paths may contain commas, so these are not taken apart.
     urls: parameters.all('url'),
-    hosts: parameters.list('host')?.map((host) => host.toLowerCase()) ?? null,
+    hosts: readHosts(parameters),
     paths: parameters.all('path'),
     labels: parameters.list('label'),
     scheduleIds: parameters.list('scheduleId'),
     callerIps: parameters.list('callerIp', 'callerIP'),
   });
+}
+
+/** Hosts of destinations, with or without their port. */
+export function readHosts(parameters: Parameters): string[] | null {
+  return parameters.list('host')?.map((host) => host.toLowerCase()) ?? null;
 }
 
 /** fromDate and toDate, both inclusive. Throws INVALID_REQUEST when they are the wrong way round. */

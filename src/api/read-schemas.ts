@@ -79,6 +79,8 @@ const RUN_PARAMETERS = {
   key: several('Idempotency keys. Repeatable. A retry from the dead letters comes with what it was retried from.'),
   label: several('Labels. Repeatable or separated by commas.'),
   state: several('pending, delivered, failed, canceled, skipped. Repeatable or separated by commas.'),
+  url: several('Whole destinations, as they were given. Repeatable.'),
+  host: several('Hosts of destinations, with or without the port. Repeatable or separated by commas.'),
   from: time('Earliest due time, inclusive: ISO 8601, a date (from its start, UTC), or Unix milliseconds.'),
   to: time('Latest due time, inclusive: ISO 8601, a date (to its end, UTC), or Unix milliseconds.'),
   occurrence: time('One nominal time of the schedule, exactly, whenever it was due. Takes one schedule.'),
@@ -123,6 +125,16 @@ export const messageObject = Type.Object(
   },
   { additionalProperties: true, description: 'A message; optional fields are left out, never null.' },
 );
+
+export const pendingObject = Type.Intersect([
+  messageObject,
+  Type.Object({
+    tier: Type.Union([Type.Literal('immediate'), Type.Literal('hot'), Type.Literal('cold')], {
+      description:
+        'How soon it is due: within CARILLON_IMMEDIATE_MS, within CARILLON_HORIZON_MS, or later. Cold ones are in the table only',
+    }),
+  }),
+]);
 
 export const deadLetterObject = Type.Intersect([
   messageObject,

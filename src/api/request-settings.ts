@@ -5,6 +5,7 @@ import type { HeaderMap } from '../domain/message.js';
 import { CarillonError } from '../domain/errors.js';
 import { nearestName } from '../domain/nearest-name.js';
 import { canonicalHeaderName, isForwardable, toHeaderBytes } from '../delivery/request-headers.js';
+import { TENANT_HEADER } from './auth.js';
 import { decodeHeaderText, isHeaderName, isHeaderValue } from './header-text.js';
 import type { QuerySettings } from './raw-target.js';
 
@@ -17,6 +18,7 @@ export const CARILLON_SETTINGS = [
   'Carillon-Start',
   'Carillon-End',
   'Carillon-Time-Zone',
+  'Carillon-Keep',
 ] as const;
 const KNOWN_CARILLON: ReadonlySet<string> = new Set(CARILLON_SETTINGS.map((name) => name.toLowerCase()));
 
@@ -55,7 +57,10 @@ export interface HttpSource {
 export function settingsOfHttp(source: HttpSource, maxBytes: number): RequestSettings {
   const entries: Entry[] = [];
   for (let index = 0; index + 1 < source.rawHeaders.length; index += 2) {
-    entries.push({ name: source.rawHeaders[index] ?? '', value: source.rawHeaders[index + 1] ?? '', form: 'bytes' });
+    const name = source.rawHeaders[index] ?? '';
+    // It says who calls, and is no setting.
+    if (name.toLowerCase() === TENANT_HEADER) continue;
+    entries.push({ name, value: source.rawHeaders[index + 1] ?? '', form: 'bytes' });
   }
   if (source.query.length > 0) {
     const given = new Set(entries.map((entry) => entry.name.toLowerCase()));

@@ -49,6 +49,11 @@ export function runDetailView(
     ...runView(run),
     request: present({ headers: headersView(message), ...bodyView('body', message) }),
     timeoutMs: message.timeoutMs,
+    ...present({
+      callback: message.options.callback?.url,
+      failureCallback: message.options.failureCallback?.url,
+      redact: message.options.redact,
+    }),
     failedAttempts: attempts.map(attemptView),
   };
 }

@@ -23,6 +23,7 @@ export const SCHEDULE_ONLY_SETTINGS = [
   'Carillon-Start',
   'Carillon-End',
   'Carillon-Time-Zone',
+  'Carillon-Keep',
 ] as const;
 
 /** Longest spread window. */
@@ -34,6 +35,8 @@ export interface ScheduleSource {
   readonly settings: RequestSettings;
   readonly body: Buffer;
   readonly callerIp: string | null;
+  /** Whether Carillon-Keep is seen to by the caller; where it is not, it must not seem to be. */
+  readonly mayKeep?: boolean;
 }
 
 /** Throws INVALID_CRON, INVALID_REQUEST and whatever the settings of messages throw. */
@@ -47,6 +50,12 @@ export function readDefinition(source: ScheduleSource, config: Config): Schedule
     throw new CarillonError(
       'INVALID_REQUEST',
       'Upstash-Not-Before is not allowed on a schedule; Carillon-Start says from when on it fires',
+    );
+  }
+  if (source.mayKeep !== true && valueOf(settings, 'Carillon-Keep') !== null) {
+    throw new CarillonError(
+      'INVALID_REQUEST',
+      'Carillon-Keep is for a single schedule that is edited, not for a batch',
     );
   }
   const timeZone = valueOf(settings, 'Carillon-Time-Zone');

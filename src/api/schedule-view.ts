@@ -51,6 +51,7 @@ export const ScheduleView = Type.Object({
   start: optionalMs('Epoch milliseconds'),
   end: optionalMs('Epoch milliseconds'),
   idempotencyKey: optionalText('Template of the keys of its occurrences'),
+  redact: optionalText('What is shown as a hash in place of itself: body, header, header[Name]'),
 });
 
 export function scheduleView(schedule: Schedule, runs: RunStates = []): Static<typeof ScheduleView> {
@@ -86,6 +87,7 @@ export function scheduleView(schedule: Schedule, runs: RunStates = []): Static<t
     ...(schedule.startAtMs !== null && { start: schedule.startAtMs }),
     ...(schedule.endAtMs !== null && { end: schedule.endAtMs }),
     ...(schedule.keyTemplate !== null && { idempotencyKey: schedule.keyTemplate }),
+    ...(schedule.redact !== null && { redact: schedule.redact }),
   };
 }
 

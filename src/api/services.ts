@@ -43,6 +43,22 @@ export interface ClusterView {
   drain(id: string): Promise<void>;
 }
 
+/** A file of the console's page. */
+export interface ServedFile {
+  readonly body: Buffer;
+  /** The same, compressed; null where that gains nothing. */
+  readonly gzipped: Buffer | null;
+  readonly mediaType: string;
+  readonly etag: string;
+  /** Its name has a hash of its content, so it is never another. */
+  readonly isImmutable: boolean;
+}
+
+/** The console's page, by the names of its files ('' for the page itself); null for what there is not. */
+export interface ConsoleFiles {
+  find(name: string): Promise<ServedFile | null>;
+}
+
 export interface ApiServices {
   readonly config: Config;
   readonly clock: Clock;
@@ -58,4 +74,6 @@ export interface ApiServices {
     leaving(): boolean;
   };
   readonly metrics: ApiMetrics;
+  /** Without it there is no console. */
+  readonly page?: ConsoleFiles;
 }

@@ -54,4 +54,7 @@ export const SCHEDULE_SETTINGS: object = Type.Object({
   'Carillon-Start': optional('ISO 8601 or Unix seconds: no occurrence before'),
   'Carillon-End': optional('ISO 8601 or Unix seconds: no occurrence after'),
   'Carillon-Idempotency-Key': optional('Template such as invoice:{yyyy-MM}:acme or {occurrence}'),
+  'Carillon-Keep': optional(
+    'Of body, headers, callback, failure-callback, redact: what stays as the existing schedule has it, whatever this request has',
+  ),
 });

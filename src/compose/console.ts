@@ -121,8 +121,9 @@ function makeWatch(parts: ConsoleParts, ask: (by: string, fresh: boolean) => voi
 }
 
 function makeTeller(parts: ConsoleParts, tell: (pulse: Pulse) => void): Teller {
-  const { config, identity, redis, cluster, diary, sweeper, recorder, offers } = parts;
+  const { config, log, identity, redis, cluster, diary, sweeper, recorder, offers } = parts;
   return new Teller({
+    log,
     node: identity,
     time: processTime,
     figures: diary.figures,

@@ -1,6 +1,7 @@
 // Where a node's figures are read when somebody asks for them.
 
 import type { Slots } from '../actor/slots.js';
+import type { Sweeper } from '../actor/sweeper.js';
 import type { Membership } from '../membership/membership.js';
 import type { ShardHolder } from '../membership/shard-holder.js';
 import type { ShardLocks } from '../membership/shard-locks.js';
@@ -17,9 +18,10 @@ export function watchLevels(
     recorder: Pick<Recorder, 'isAvailable' | 'backlog'>;
     redis: { readonly status: string };
     offers: Pick<Offers, 'backlog'>;
+    sweeper: Pick<Sweeper, 'behindMs'>;
   },
 ): void {
-  const { holder, locks, slots, recorder, redis, offers } = parts;
+  const { holder, locks, slots, recorder, redis, offers, sweeper } = parts;
   metrics.watch({
     inFlight: () => holder.inFlight,
     freeSlots: () => slots.free,
@@ -27,6 +29,7 @@ export function watchLevels(
     leaseAgeMs: () => locks.oldestMs,
     isUp: (store) => (store === 'table' ? recorder.isAvailable : redis.status === 'ready'),
     offers: () => offers.backlog,
+    sweepBehindMs: (sweep) => sweeper.behindMs(sweep),
     recorderBacklog: (kind) => recorder.backlog(kind),
   });
 }

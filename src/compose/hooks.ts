@@ -1,11 +1,13 @@
 // What the rooms tell of their work, handed to those who count it: the metrics, and what the console shows.
 
+import type { Logger } from 'pino';
 import type { ActorParts } from '../actor/actor-parts.js';
 import type { SweeperSettings } from '../actor/sweeper.js';
 import { NodeEvents } from '../admin/node-events.js';
 import { NodeFigures } from '../admin/node-figures.js';
 import type { RosterFacts } from '../admin/roster-facts.js';
 import type { Clock } from '../domain/clock.js';
+import type { OnTier } from '../intake/node-intake.js';
 import type { MembershipEvents } from '../membership/membership.js';
 import type { NodeMetrics } from '../telemetry/metrics.js';
 
@@ -23,6 +25,7 @@ export interface NodeHooks {
   readonly onFenced: (shard: number) => void;
   readonly onFired: (published: number, skipped: readonly string[]) => void;
   readonly onAccept: (result: 'accepted' | 'deduplicated' | 'failed', messages: number) => void;
+  readonly onTier: OnTier;
   readonly onAttempt: NonNullable<ActorParts['onAttempt']>;
 }
 
@@ -30,34 +33,45 @@ export function makeDiary(identity: string, clock: Clock, leaseMs: number): Node
   return { figures: new NodeFigures(), events: new NodeEvents(identity, clock, leaseMs), onView: () => undefined };
 }
 
-export function makeHooks(metrics: NodeMetrics, diary: NodeDiary, clock: Clock): NodeHooks {
+export function makeHooks(metrics: NodeMetrics, diary: NodeDiary, clock: Clock, log: Logger): NodeHooks {
   const { figures, events } = diary;
+  // What people see must never stop what they look at.
+  const show = (work: () => void): void => {
+    try {
+      work();
+    } catch (error) {
+      log.error({ err: error }, 'the console failed');
+    }
+  };
   return {
     membership: {
       onGiven: (shards, durationMs) => metrics.given(shards, durationMs),
       onTaken: (shards, durationMs, taken) => {
         metrics.taken(shards, durationMs);
-        events.took(taken, durationMs);
+        show(() => events.took(taken, durationMs));
       },
       onLapsed: (shards, lost) => {
         metrics.lapsed(shards);
-        events.shards('leasesLapsed', lost);
+        show(() => events.shards('leasesLapsed', lost));
       },
-      onGiving: (shards) => events.shards('given', shards),
+      onGiving: (shards) => show(() => events.shards('given', shards)),
+      // What the view shows is there when the events that follow from it are told.
       onView: (view) => {
-        // What the view shows is there when the events that follow from it are told.
-        diary.onView(view);
-        events.seen(view);
+        show(() => {
+          diary.onView(view);
+          events.seen(view);
+        });
       },
     },
-    onSwept: (sweep, result, queued, durationMs) => {
-      metrics.swept(sweep, result, queued, durationMs);
+    onSwept: (end) => {
+      metrics.swept(end);
+      const { sweep, result, queued } = end;
       figures.swept(sweep, result === 'failed', queued, Math.round(clock.nowMs()));
-      events.swept(sweep, queued);
+      show(() => events.swept(sweep, queued));
     },
     onFenced: (shard) => {
       metrics.fenced();
-      events.shards('fenced', [shard]);
+      show(() => events.shards('fenced', [shard]));
     },
     onFired: (published, skipped) => {
       metrics.fired(published, skipped);
@@ -67,6 +81,7 @@ export function makeHooks(metrics: NodeMetrics, diary: NodeDiary, clock: Clock):
       metrics.accepted(result, messages);
       if (result === 'accepted') figures.accepted(messages);
     },
+    onTier: (tier, messages) => metrics.acceptedInTier(tier, messages),
     onAttempt: ({ outcome, recorded }) => {
       metrics.attempted(outcome, recorded.taken);
       figures.attempted(outcome, recorded.taken);

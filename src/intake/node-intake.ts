@@ -8,7 +8,7 @@ import { manualMessage } from '../domain/occurrence.js';
 import type { Schedule, ScheduleDefinition } from '../domain/schedule.js';
 import { stateAfterResume, stateAfterSave } from '../domain/schedule-change.js';
 import { shardOfSchedule } from '../domain/shard.js';
-import { tierOf, type TierBounds } from '../domain/tier.js';
+import { type Tier, tierOf, type TierBounds } from '../domain/tier.js';
 import { scheduleEntry } from '../queue/keys.js';
 import type { Offers } from '../queue/offers.js';
 import { encodePayload } from '../queue/payload.js';
@@ -35,6 +35,9 @@ export interface IntakeSettings {
 /** Counts messages that were to be accepted. `failed`: as far as is known; the table was away, or refused them. */
 export type OnAccept = (result: 'accepted' | 'deduplicated' | 'failed', messages: number) => void;
 
+/** Counts messages that were accepted, by how soon they are due. */
+export type OnTier = (tier: Tier, messages: number) => void;
+
 export class NodeIntake implements Intake {
   readonly #database: Database;
   readonly #recorder: Recorder;
@@ -43,6 +46,7 @@ export class NodeIntake implements Intake {
   readonly #chance: Chance;
   readonly #settings: IntakeSettings;
   readonly #onAccept: OnAccept;
+  readonly #onTier: OnTier;
 
   constructor(parts: {
     database: Database;
@@ -52,6 +56,7 @@ export class NodeIntake implements Intake {
     chance: Chance;
     settings: IntakeSettings;
     onAccept?: OnAccept;
+    onTier?: OnTier;
   }) {
     this.#database = parts.database;
     this.#recorder = parts.recorder;
@@ -60,13 +65,19 @@ export class NodeIntake implements Intake {
     this.#chance = parts.chance;
     this.#settings = parts.settings;
     this.#onAccept = parts.onAccept ?? (() => undefined);
+    this.#onTier = parts.onTier ?? (() => undefined);
   }
 
   async accept(submissions: readonly Submission[]): Promise<Acceptance[]> {
     const acceptances = await this.#commit(submissions);
+    const nowMs = this.#clock.nowMs();
+    const counts = { immediate: 0, hot: 0, cold: 0 };
     submissions.forEach(({ message }, index) => {
-      if (acceptances[index]?.deduplicated === false) this.#offer(message);
+      if (acceptances[index]?.deduplicated !== false) return;
+      counts[tierOf(message.dueAtMs, nowMs, this.#settings.tiers)] += 1;
+      this.#offer(message);
     });
+    for (const tier of ['immediate', 'hot', 'cold'] as const) if (counts[tier] > 0) this.#onTier(tier, counts[tier]);
     return acceptances;
   }
 

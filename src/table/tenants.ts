@@ -56,7 +56,7 @@ export interface EnsuredTenant {
 export async function ensureTenant(database: Database, tenant: EnsuredTenant, chance: Chance): Promise<Tenant> {
   return database.transaction(async (connection) => {
     await connection.run('insert-tenant', [tenant.name]);
-    const ensured = await requireTenant(connection, tenant.name);
+    const ensured = await tenantNamed(connection, tenant.name);
     await connection.run('insert-signing-keys', [
       ensured.id,
       tenant.currentKey ?? newSigningKey(chance),
@@ -99,7 +99,7 @@ export async function createToken(
   label: string,
   chance: Chance,
 ): Promise<{ token: string; id: string }> {
-  const tenant = await requireTenant(database, tenantName);
+  const tenant = await tenantNamed(database, tenantName);
   const token = `carillon_${secret(chance)}`;
   const hash = tokenHash(token);
   await database.run('insert-token', [hash, tenant.id, 'tenant', label]);
@@ -108,14 +108,14 @@ export async function createToken(
 
 /** Throws NOT_FOUND when there is no such tenant. */
 export async function listTokens(table: Queryable, tenantName: string): Promise<TokenInfo[]> {
-  const tenant = await requireTenant(table, tenantName);
+  const tenant = await tenantNamed(table, tenantName);
   const rows = await table.run<{ hash: Buffer; label: string; created_at: number }>('select-tokens', [tenant.id]);
   return rows.map((row) => ({ id: tokenId(row.hash), label: row.label, createdAtMs: row.created_at }));
 }
 
 /** Nodes forget a revoked token within CARILLON_TOKEN_CACHE_MS. Throws NOT_FOUND when there is no such tenant or token. */
 export async function revokeToken(table: Queryable, tenantName: string, id: string): Promise<void> {
-  const tenant = await requireTenant(table, tenantName);
+  const tenant = await tenantNamed(table, tenantName);
   const deleted = await table.run('delete-token', [tenant.id, id]);
   if (deleted.length === 0)
     throw new CarillonError('NOT_FOUND', `the tenant "${tenantName}" has no token with this id`);
@@ -145,7 +145,8 @@ function tenantFromRow(row: TenantRow): Tenant {
   return { id: row.id, name: row.name, createdAtMs: row.created_at };
 }
 
-async function requireTenant(table: Queryable, name: string): Promise<Tenant> {
+/** Throws NOT_FOUND when there is no such tenant. */
+export async function tenantNamed(table: Queryable, name: string): Promise<Tenant> {
   const [row] = await table.run<TenantRow>('select-tenant', [name]);
   if (row !== undefined) return tenantFromRow(row);
   throw new CarillonError('NOT_FOUND', `there is no tenant ${JSON.stringify(name.slice(0, 80))}`);

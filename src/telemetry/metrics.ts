@@ -25,6 +25,7 @@ const OUTCOME = { label: 'outcome', values: ['delivered', 'retried', 'failed', '
 const CLAIM = { label: 'result', values: ['some', 'none', 'refused'] } as const;
 const REASON = { label: 'reason', values: SKIP_KINDS } as const;
 const ACCEPT = { label: 'result', values: ['accepted', 'deduplicated', 'failed'] } as const;
+const TIER = { label: 'tier', values: ['immediate', 'hot', 'cold'] } as const;
 const AREA = { label: 'area', values: ['tenant', 'admin', 'node'] } as const;
 const STATUS = { label: 'status', values: ['2xx', '3xx', '4xx', '5xx'] } as const;
 const GROUP = { label: 'kind', values: ['accept', 'outcome', 'fire', 'message', 'schedule'] } as const;
@@ -45,6 +46,14 @@ export interface AttemptFacts {
   readonly endedAtMs: number;
 }
 
+/** A sweep of a shard that ended. */
+export interface SweepFacts {
+  readonly sweep: Value<typeof SWEEP>;
+  readonly result: Value<typeof SWEPT>;
+  readonly queued: number;
+  readonly durationMs: number;
+}
+
 /** What is asked for when somebody reads the figures. */
 export interface Levels {
   /** Deliveries and firings under way. */
@@ -55,6 +64,8 @@ export interface Levels {
   leaseAgeMs(): number;
   isUp(store: Value<typeof STORE>): boolean;
   offers(): { readonly waiting: number; readonly leftToSweeps: number };
+  /** How far behind the last sweeps found the queue. */
+  sweepBehindMs(sweep: Value<typeof SWEEP>): number;
   /** What waits in the recorder, or is being written. */
   recorderBacklog(kind: Value<typeof GROUP>): number;
 }
@@ -98,6 +109,13 @@ export class NodeMetrics {
   readonly #accepts = this.#series.counters(
     { name: 'carillon_accepts_total', help: 'Messages that were to be accepted, by what became of them' },
     ACCEPT,
+  );
+  readonly #tiers = this.#series.counters(
+    {
+      name: 'carillon_accepts_by_tier_total',
+      help: 'Messages that were accepted, by where they wait: immediate and hot ones in the queue, cold ones in the table only',
+    },
+    TIER,
   );
   readonly #requests = this.#series.grid(
     { name: 'carillon_api_requests_total', help: 'API requests by part of the API and class of status' },
@@ -190,6 +208,14 @@ export class NodeMetrics {
       () => levels.offers().leftToSweeps,
     );
     series.gauges(
+      {
+        name: 'carillon_sweep_behind_seconds',
+        help: 'How far behind the last sweep found the worst shard: promote, short of the horizon; rescue, lateness of lost work',
+      },
+      SWEEP,
+      (sweep) => levels.sweepBehindMs(sweep) / 1_000,
+    );
+    series.gauges(
       { name: 'carillon_recorder_backlog', help: 'Items in the recorder that are not committed or read yet, by kind' },
       GROUP,
       (kind) => levels.recorderBacklog(kind),
@@ -220,6 +246,11 @@ export class NodeMetrics {
     this.#accepts[result](messages);
   }
 
+  /** Messages that were accepted and no duplicates, by how soon they are due. */
+  acceptedInTier(tier: Value<typeof TIER>, messages: number): void {
+    this.#tiers[tier](messages);
+  }
+
   answered(area: Value<typeof AREA>, status: number, durationMs: number): void {
     const counts: Record<string, Count | undefined> = this.#requests[area];
     counts[`${Math.floor(status / 100)}xx`]?.();
@@ -231,7 +262,7 @@ export class NodeMetrics {
     this.#groupDuration[kind](durationMs / 1_000);
   }
 
-  swept(sweep: Value<typeof SWEEP>, result: Value<typeof SWEPT>, queued: number, durationMs: number): void {
+  swept({ sweep, result, queued, durationMs }: SweepFacts): void {
     this.#sweeps[sweep][result]();
     this.#sweepRows[sweep](queued);
     this.#sweepDuration[sweep](durationMs / 1_000);

@@ -56,7 +56,8 @@ describe(
     };
 
     it('has three nodes behind one address, and says so in files that only their owner reads', async () => {
-      expect(await names()).toEqual(['node-1', 'node-2', 'node-3']);
+      // Whoever answers may have looked a heartbeat before the last one joined.
+      await expect.poll(names, { timeout: 20_000 }).toEqual(['node-1', 'node-2', 'node-3']);
       expect(states()).toEqual({ 'node-1': 'running', 'node-2': 'running', 'node-3': 'running' });
       const cluster = home.cluster()!;
       expect(cluster.loadBalancer).toMatchObject({ port, url: `http://127.0.0.1:${port}` });
@@ -66,10 +67,14 @@ describe(
       for (const name of ['cluster.json', 'connection.json', 'run.json']) {
         expect(statSync(path.join(home.home, name)).mode & 0o777).toBe(0o600);
       }
-      const connection = JSON.parse(readFileSync(path.join(home.home, 'connection.json'), 'utf8')) as object;
+      const connection = JSON.parse(readFileSync(path.join(home.home, 'connection.json'), 'utf8')) as {
+        consoleUrl: string;
+      };
       expect(Object.keys(connection).sort()).toEqual(
-        ['adminToken', 'currentSigningKey', 'nextSigningKey', 'token', 'url'].sort(),
+        ['adminToken', 'consoleUrl', 'currentSigningKey', 'nextSigningKey', 'token', 'url'].sort(),
       );
+      expect(launcher.output()).toContain(`Console        ${connection.consoleUrl}`);
+      expect(await (await fetch(connection.consoleUrl)).text()).toContain('<title>Carillon</title>');
     });
 
     it('shares the shards out, each to one node', async () => {

@@ -10,7 +10,7 @@ import { publish, untilState } from '../support/work.js';
 let node: TestNode;
 const clients: AdminClient[] = [];
 beforeAll(async () => {
-  node = await startTestNode({ CARILLON_ADMIN_HELLO_MS: 300, CARILLON_ADMIN_ORIGINS: 'https://Console.example' });
+  node = await startTestNode({ CARILLON_ADMIN_HELLO_MS: 1_000, CARILLON_ADMIN_ORIGINS: 'https://Console.example' });
 });
 afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
 afterAll(() => node.stop());
@@ -127,7 +127,7 @@ describe('bad input', () => {
     ] as const;
     await Promise.all(
       cases.map(async ([what, message, code]) => {
-        const bad = open(admin);
+        const bad = open(inHeader(TEST_ADMIN_TOKEN));
         await bad.until('a snapshot', () => true);
         bad.say(message);
         expect((await bad.closed).code, what).toBe(code);

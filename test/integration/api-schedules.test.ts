@@ -21,6 +21,30 @@ const get = async (id: string): Promise<View> => (await (await node.call('GET', 
 const errorOf = async (response: Response): Promise<string> => ((await response.json()) as { error: string }).error;
 
 describe('a schedule', () => {
+  it('keeps what an edit names, seen or not', async () => {
+    const id = { 'Upstash-Schedule-Id': 'kept' };
+    const callback = { 'Upstash-Callback': `${node.sink.url}/cb`, 'Upstash-Callback-Retries': '5' };
+    const first = { ...id, ...callback, 'Upstash-Forward-A': '1', 'Upstash-Redact-Fields': 'body' };
+    await create(first, 'a secret');
+    const before = await get('kept');
+    expect(before).toMatchObject({ redact: 'body' });
+    const edit = { ...id, 'Upstash-Cron': '0 5 1 1 *', 'Carillon-Keep': 'body, headers, callback, redact' };
+    expect((await create(edit, 'is not looked at')).status).toBe(200);
+    expect(await get('kept')).toMatchObject({
+      ...before,
+      cron: '0 5 1 1 *',
+      generation: 2,
+      nextScheduleTime: expect.any(Number) as number,
+    });
+    const again = await create({ ...first, 'Upstash-Cron': '0 5 1 1 *' }, 'a secret');
+    expect(again.status).toBe(200);
+    // Equal to what is stored, so nothing was lost.
+    expect((await get('kept')).generation).toBe(2);
+
+    expect(await errorOf(await create({ ...edit, 'Carillon-Keep': 'boddy' }))).toContain('expected some of body');
+    expect((await create({ ...edit, 'Upstash-Schedule-Id': 'unheard-of' })).status).toBe(404);
+  });
+
   it('is created, shown with everything that was set, and replaced whole', async () => {
     const response = await create(
       {

@@ -9,6 +9,7 @@ import type { Message } from '../../src/domain/message.js';
 import { scheduleEntry } from '../../src/queue/keys.js';
 import { messageColumns, pending } from '../../src/table/message-columns.js';
 import { type MessageToPromote, messagesToPromote } from '../../src/table/sweep-reads.js';
+import { orders } from '../support/merges.js';
 import { aMessage, openTable, type OpenTable } from '../support/messages.js';
 import { claims, entry, EPOCH, openQueue, type OpenQueue } from '../support/queue.js';
 
@@ -21,18 +22,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all([table.close(), open.close()]);
 });
-
-/** Every way to merge two sequences, each in its own order. */
-function merges<Step>(a: readonly Step[], b: readonly Step[]): Step[][] {
-  const [firstOfA, ...restOfA] = a;
-  const [firstOfB, ...restOfB] = b;
-  if (firstOfA === undefined) return [[...b]];
-  if (firstOfB === undefined) return [[...a]];
-  return [
-    ...merges(restOfA, b).map((rest) => [firstOfA, ...rest]),
-    ...merges(a, restOfB).map((rest) => [firstOfB, ...rest]),
-  ];
-}
 
 type Step = 'commit' | 'offer' | 'fire' | 'announce' | 'read' | 'queue' | 'cancel-row' | 'cancel-queue';
 
@@ -93,11 +82,6 @@ async function newPlay(): Promise<Play> {
   await open.queue.complete(shard, EPOCH, nowMs);
   const message = aMessage({ tenantId: table.tenantId, shard, dueAtMs: nowMs + 1_000 });
   return { shard, message, horizonAtMs: nowMs + 60_000, completedAtMs: nowMs, rows: [] };
-}
-
-/** The merges with their names. */
-function orders(a: readonly Step[], b: readonly Step[]): [name: string, steps: Step[]][] {
-  return merges(a, b).map((steps) => [steps.join(', '), steps]);
 }
 
 const SWEEP: readonly Step[] = ['announce', 'read', 'queue'];

@@ -17,14 +17,21 @@ const MARGIN_MS = 60_000;
 export async function promote(parts: SweepParts, swept: SweptShard): Promise<Swept> {
   const { queue, clock, settings } = parts;
   const { completedAtMs } = await queue.horizons(swept.shard);
-  const horizonAtMs = Math.ceil(clock.nowMs() + settings.horizonMs + settings.promoteEveryMs + MARGIN_MS);
+  const dueFromMs = clock.nowMs() + settings.horizonMs;
+  const horizonAtMs = Math.ceil(dueFromMs + settings.promoteEveryMs + MARGIN_MS);
   if ((await queue.announce(swept.shard, swept.epoch, horizonAtMs)) !== 'done') return FENCED;
   const messages = await promoteMessages(parts, swept, completedAtMs, horizonAtMs);
   if (messages.fenced) return messages;
   const schedules = await recur(parts, swept, completedAtMs, horizonAtMs);
   if (schedules.fenced) return schedules;
   if ((await queue.complete(swept.shard, swept.epoch, horizonAtMs)) !== 'done') return FENCED;
-  return { queued: messages.queued + schedules.queued, read: messages.read + schedules.read, fenced: false };
+  return {
+    queued: messages.queued + schedules.queued,
+    read: messages.read + schedules.read,
+    fenced: false,
+    // A queue that was lost, or is new, holds nothing at all.
+    behindMs: Math.min(Math.max(0, dueFromMs - completedAtMs), settings.horizonMs),
+  };
 }
 
 async function promoteMessages(
@@ -50,7 +57,7 @@ async function promoteMessages(
     read += rows.length;
     queued += count;
     const last = rows.at(-1);
-    if (last === undefined || rows.length < limit) return { queued, read, fenced: false };
+    if (last === undefined || rows.length < limit) return { queued, read, fenced: false, behindMs: 0 };
     // The last row is read again, which is cheaper than another comparison in the query.
     fromId = last.id;
   }

@@ -21,7 +21,7 @@ export async function recur(parts: SweepParts, swept: SweptShard, fromMs: number
     read += rows.length;
     queued += count;
     const last = rows.at(-1);
-    if (last === undefined || rows.length < settings.batch) return { queued, read, fenced: false };
+    if (last === undefined || rows.length < settings.batch) return { queued, read, fenced: false, behindMs: 0 };
     after = { atMs: last.nextFireAtMs, tenantId: last.tenantId, id: last.id };
   }
 }

@@ -55,6 +55,7 @@ async function rescueMessages(
   let wrapped = position === RESCUE_START;
   let read = 0;
   let queued = 0;
+  let behindMs = 0;
   for (let batch = 0; batch < MAX_BATCHES; batch++) {
     const rows = await overdueMessages(database, {
       shard: swept.shard,
@@ -70,16 +71,17 @@ async function rescueMessages(
     if (count === null) return { ...FENCED, position };
     read += rows.length;
     queued += count;
+    if (count > 0) behindMs = Math.max(behindMs, ...rows.map(({ dueAtMs }) => clock.nowMs() - dueAtMs));
     const last = rows.at(-1);
     if (last !== undefined && rows.length === settings.batch) {
       afterId = last.id;
       continue;
     }
-    if (wrapped) return { queued, read, fenced: false, position: RESCUE_START };
+    if (wrapped) return { queued, read, fenced: false, behindMs, position: RESCUE_START };
     wrapped = true;
     afterId = RESCUE_START;
   }
-  return { queued, read, fenced: false, position: afterId };
+  return { queued, read, fenced: false, behindMs, position: afterId };
 }
 
 /** Held occurrences whose predecessors ended while nobody was there to let them go. */

@@ -33,9 +33,14 @@ export interface Swept {
   readonly read: number;
   /** True when the shard was fenced meanwhile: its next owner sweeps. */
   readonly fenced: boolean;
+  /**
+   * How far the queue had fallen behind, in milliseconds: promote, by how much less than the horizon it reached ahead; rescue, how late the
+   * oldest work was that it brought back.
+   */
+  readonly behindMs: number;
 }
 
-export const FENCED: Swept = { queued: 0, read: 0, fenced: true };
+export const FENCED: Swept = { queued: 0, read: 0, fenced: true, behindMs: 0 };
 
 /** Queues rows that were read; null when the shard was fenced. Wakes the actor for the soonest. */
 export async function queueRows(

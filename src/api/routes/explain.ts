@@ -2,7 +2,6 @@
 
 import { Type, type Static } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
-import { CarillonError } from '../../domain/errors.js';
 import { explain, secondOf } from '../../domain/explain.js';
 import type { Explanation } from '../../domain/explain-facts.js';
 import { toWireMessageId } from '../../domain/ids.js';

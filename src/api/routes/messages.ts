@@ -3,6 +3,7 @@
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { CarillonError } from '../../domain/errors.js';
+import { tierOf } from '../../domain/tier.js';
 import { fromWireMessageId, type MessageId } from '../../domain/ids.js';
 import type { MessageFilter } from '../../table/message-filter.js';
 import { findCancelable, getMessage, type CreatedBetween } from '../../table/message-reads.js';
@@ -17,7 +18,7 @@ import {
 } from '../filters.js';
 import { messageView } from '../message-view.js';
 import { responses, TENANT_SECURITY } from '../openapi.js';
-import { cancelParameters, idParameter, messageObject } from '../read-schemas.js';
+import { cancelParameters, idParameter, pendingObject } from '../read-schemas.js';
 import type { ApiServices } from '../services.js';
 
 const CANCEL_COUNT_MAX = 500;
@@ -36,13 +37,15 @@ export function registerMessages(app: FastifyInstance, services: ApiServices): v
   app.get<ById>(
     '/v2/messages/:messageId',
     {
-      schema: { tags: ['messages'], summary: 'A pending message', params: idParams, response: { 200: messageObject } },
+      schema: { tags: ['messages'], summary: 'A pending message', params: idParams, response: { 200: pendingObject } },
     },
     async (request) => {
       const id = fromWireMessageId(request.params.messageId);
       const message = id === null ? null : await getMessage(services.database, request.tenantId, id);
       if (message?.state !== 'pending') throw noMessage(request.params.messageId);
-      return messageView(message);
+      const { CARILLON_IMMEDIATE_MS: immediateMs, CARILLON_HORIZON_MS: horizonMs } = services.config;
+      const tier = tierOf(message.dueAtMs, services.clock.nowMs(), { immediateMs, horizonMs });
+      return { ...messageView(message), tier };
     },
   );
   app.delete<ById>(

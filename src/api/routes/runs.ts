@@ -9,7 +9,7 @@ import type { MessageFilter } from '../../table/message-filter.js';
 import { attemptsOf, countRuns, getRuns, messagesOfKeys, messagesOfOccurrence, pageRuns } from '../../table/runs.js';
 import type { DueBetween } from '../../table/runs.js';
 import { readCursor, writeCursor } from '../cursor.js';
-import { defined, invalid, readDates, readParameters, readRunStates, type Parameters } from '../filters.js';
+import { defined, invalid, readDates, readHosts, readParameters, readRunStates, type Parameters } from '../filters.js';
 import { responses, TENANT_SECURITY } from '../openapi.js';
 import { idParameter, runCountParameters, runCounts, runListParameters, runObject } from '../read-schemas.js';
 import { runDetailView, runView } from '../run-view.js';
@@ -24,7 +24,7 @@ const ATTEMPTS_MAX = 1_000;
 /** Counting reads each row; more of them take too long to wait for. */
 const COUNTED_ROWS_MAX = 500_000;
 
-const RUN_FILTERS = ['schedule', 'key', 'label', 'state', 'from', 'to', 'occurrence'];
+const RUN_FILTERS = ['schedule', 'key', 'label', 'state', 'url', 'host', 'from', 'to', 'occurrence'];
 
 const common = { tags: ['runs'], security: TENANT_SECURITY };
 const detail = Type.Intersect([
@@ -32,6 +32,9 @@ const detail = Type.Intersect([
   Type.Object({
     request: Type.Object({}, { additionalProperties: true, description: 'headers and body as sent, redacted' }),
     timeoutMs: Type.Integer(),
+    callback: Type.Optional(Type.String()),
+    failureCallback: Type.Optional(Type.String()),
+    redact: Type.Optional(Type.String({ description: 'What is shown as a hash in place of itself' })),
     failedAttempts: Type.Array(Type.Object({}, { additionalProperties: true })),
   }),
 ]);
@@ -136,7 +139,13 @@ async function readFilter(services: ApiServices, tenantId: number, parameters: P
   const due = readDates(parameters, 'from', 'to');
   const scheduleIds = parameters.list('schedule');
   const keys = parameters.all('key');
-  const filter = defined({ scheduleIds, labels: parameters.list('label'), states: readRunStates(parameters) });
+  const filter = defined({
+    scheduleIds,
+    labels: parameters.list('label'),
+    states: readRunStates(parameters),
+    urls: parameters.all('url'),
+    hosts: readHosts(parameters),
+  });
   const ofOccurrence = await idsOfOccurrence(services, tenantId, parameters, scheduleIds);
   if (keys === null) return { filter: withIds(filter, ofOccurrence), due };
   const ofKeys = await messagesOfKeys(services.database, tenantId, keys);

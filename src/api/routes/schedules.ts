@@ -9,6 +9,7 @@ import { getSchedule, latestRunStates } from '../../table/schedules-read.js';
 import { DESTINATION, responses, TENANT_SECURITY } from '../openapi.js';
 import { requestSource, type RequestSource } from '../request-source.js';
 import { readDefinition, readScheduleId } from '../schedule-headers.js';
+import { keepParts, readKeep } from '../schedule-keep.js';
 import { ScheduleView, scheduleView } from '../schedule-view.js';
 import type { ApiServices } from '../services.js';
 import { SCHEDULE_SETTINGS } from '../setting-schemas.js';
@@ -21,8 +22,11 @@ const Switched = Type.Object({ scheduleId: Type.String(), isPaused: Type.Boolean
 
 /** Creates or replaces the schedule that a request describes. */
 export async function createSchedule(source: RequestSource, services: ApiServices): Promise<Static<typeof Created>> {
-  const definition = readDefinition(source, services.config);
-  const id = readScheduleId(source.settings, definition, services.chance);
+  const given = readDefinition({ ...source, mayKeep: true }, services.config);
+  const id = readScheduleId(source.settings, given, services.chance);
+  const kept = readKeep(source.settings);
+  const definition =
+    kept.length === 0 ? given : keepParts(given, kept, await requireSchedule(services, source.tenantId, id));
   const schedule = await services.intake.saveSchedule(source.tenantId, id, definition);
   return { scheduleId: schedule.id };
 }

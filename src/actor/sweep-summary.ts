@@ -1,0 +1,78 @@
+// What a node's sweeps came to: one line for many of them, since hundreds of shards that are swept every minute would fill the log.
+
+import type { Logger } from 'pino';
+
+export type SweepName = 'promote' | 'rescue';
+/** `fenced`: cut off by a newer epoch. `failed`: a store was away, or worse. */
+export type SweepResult = 'done' | 'fenced' | 'failed';
+
+/** A sweep of one shard that ended. */
+export interface SweepEnd {
+  readonly sweep: SweepName;
+  readonly result: SweepResult;
+  readonly queued: number;
+  readonly read: number;
+  readonly durationMs: number;
+  /** By how much the queue had fallen behind what the sweep is to see to. */
+  readonly behindMs: number;
+}
+
+/** A line comes at most so often for each kind of sweep. */
+const TELL_EVERY_MS = 60_000;
+
+interface Pass {
+  shards: number;
+  queued: number;
+  read: number;
+  fenced: number;
+  failed: number;
+  durationMs: number;
+  longestMs: number;
+  behindMs: number;
+}
+
+export class SweepSummary {
+  readonly #log: Logger;
+  readonly #tellEveryMs: number;
+  readonly #passes = new Map<SweepName, Pass>();
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(log: Logger, tellEveryMs = TELL_EVERY_MS) {
+    this.#log = log;
+    this.#tellEveryMs = tellEveryMs;
+  }
+
+  add({ sweep, result, queued, read, durationMs, behindMs }: SweepEnd): void {
+    const pass = this.#passes.get(sweep) ?? {
+      ...{ shards: 0, queued: 0, read: 0, fenced: 0, failed: 0, durationMs: 0, longestMs: 0, behindMs: 0 },
+    };
+    pass.shards += 1;
+    pass.queued += queued;
+    pass.read += read;
+    if (result !== 'done') pass[result] += 1;
+    pass.durationMs += durationMs;
+    pass.longestMs = Math.max(pass.longestMs, durationMs);
+    pass.behindMs = Math.max(pass.behindMs, behindMs);
+    this.#passes.set(sweep, pass);
+    this.#timer ??= setTimeout(() => this.tell(), this.#tellEveryMs);
+  }
+
+  /** Says what has ended since the last time, at once. */
+  tell(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    for (const [sweep, { durationMs, longestMs, behindMs, ...counts }] of this.#passes) {
+      const fields = {
+        sweep,
+        ...counts,
+        durationMs: Math.round(durationMs),
+        longestMs: Math.round(longestMs),
+        behindMs: Math.round(behindMs),
+      };
+      // Passes that find nothing to do are the rule.
+      if (counts.queued > 0 || counts.failed > 0) this.#log.info(fields, 'swept');
+      else this.#log.debug(fields, 'swept');
+    }
+    this.#passes.clear();
+  }
+}
