@@ -78,6 +78,8 @@ async function makeDatabase({ table }: BenchStores, name: string): Promise<void>
 async function onDatabase(stores: BenchStores, name: string): Promise<BenchStores> {
   const url = Object.assign(new URL(stores.postgres.url), { pathname: `/${name}` }).href;
   const table = new pg.Client({ connectionString: url });
+  // When a run is interrupted the server ends the connection first: the folder must be removed all the same.
+  table.on('error', () => undefined);
   await table.connect();
   return { ...stores, postgres: { ...stores.postgres, url }, table };
 }
