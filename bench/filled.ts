@@ -78,6 +78,8 @@ async function makeDatabase({ table }: BenchStores, name: string): Promise<void>
 async function onDatabase(stores: BenchStores, name: string): Promise<BenchStores> {
   const url = Object.assign(new URL(stores.postgres.url), { pathname: `/${name}` }).href;
   const table = new pg.Client({ connectionString: url });
+  // When a run is interrupted the server ends the connection first: the folder must be removed all the same.
+  table.on('error', () => undefined);
   await table.connect();
   return { ...stores, postgres: { ...stores.postgres, url }, table };
 }
@@ -91,7 +93,8 @@ async function readFilling({ table }: BenchStores): Promise<Filling | null> {
          (select max(version) from carillon_migrations) as version from bench.filling`,
     );
     const [row] = rows;
-    if (row !== undefined && row.age_ms < USED_FOR_MS && row.version === readdirSync(MIGRATIONS).length) return row.filling;
+    if (row !== undefined && row.age_ms < USED_FOR_MS && row.version === readdirSync(MIGRATIONS).length)
+      return row.filling;
   }
   await table.query('drop schema if exists public, bench cascade');
   await table.query('create schema public');
