@@ -43,6 +43,7 @@ describe('GET /v2/messages/{id}', () => {
     const { status, json } = await records.get(`/v2/messages/msg_${id}`);
     expect(status).toBe(200);
     expect(json).toEqual({
+      tier: 'hot',
       messageId: `msg_${id}`,
       url: 'https://a.test/p?x=1',
       method: 'POST',
