@@ -21,7 +21,7 @@ export default defineConfig({
     pool: 'forks',
     // Loading the code anew for each file cost a minute of the whole run, and no test leaves anything behind in it.
     isolate: false,
-    maxWorkers: 2,
+    maxWorkers: 3,
     sequence: { sequencer: LongFirst },
     testTimeout: 30_000,
     hookTimeout: 60_000,
