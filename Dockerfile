@@ -34,4 +34,4 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.CARILLON_PORT}/healthz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 # Replicas have the same settings: a node is called by its container's name unless told otherwise. Run it with --init: signals and
 # children are not a shell's business, so the shell is gone before the node starts.
-CMD ["sh", "-c", "export CARILLON_NODE_NAME=\"${CARILLON_NODE_NAME:-${HOSTNAME:-node-1}}\"; exec node dist/src/main.js"]
+CMD ["sh", "-c", "export CARILLON_NODE_NAME=\"${CARILLON_NODE_NAME:-${HOSTNAME:-node-1}}\"; exec node dist/node.js"]

@@ -10,7 +10,7 @@ import { bodyOf, SIGNING_KEY } from './signed-post.js';
 import { DUE_HEADER } from './receiver-headers.js';
 import type { BenchStores } from './stores.js';
 
-const MAIN = fileURLToPath(new URL('../src/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../node.js', import.meta.url));
 const TOKEN = 'bench-token-0123456789';
 const BATCH_ITEMS = 500;
 const BATCHES_AT_ONCE = 4;
@@ -52,7 +52,7 @@ export async function startCarillon(
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const startedAtMs = now();
-  const child = spawn(process.execPath, ['--enable-source-maps', ...nodeArguments, MAIN], {
+  const child = spawn(process.execPath, [...nodeArguments, MAIN], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env.PATH ?? '',

@@ -18,7 +18,7 @@ export interface NodeProcess {
   stop(graceMs: number, hurry: Promise<void>): Promise<void>;
 }
 
-const MAIN = fileURLToPath(new URL('../src/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../node.js', import.meta.url));
 const LOG_ROTATE_BYTES = 64 * 2 ** 20;
 const READY_POLL_MS = 50;
 
@@ -35,7 +35,7 @@ export interface NodeStart {
 /** Starts the node in a session of its own, so that Ctrl-C in the terminal does not reach it before we say so. */
 export function startNode({ environment, log, prefix }: NodeStart): NodeProcess {
   rotate(log);
-  const child = spawn(process.execPath, ['--enable-source-maps', MAIN], {
+  const child = spawn(process.execPath, [MAIN], {
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: environment,

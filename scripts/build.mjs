@@ -1,4 +1,7 @@
-/** Compiles the TypeScript into dist/, lays beside it the files that the compiler does not copy, and builds the console page. */
+/**
+ * Compiles the TypeScript into dist/, lays beside it the files that the compiler does not copy, makes one file of a node's program (bundle.mjs),
+ * and builds the console page.
+ */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -68,6 +71,7 @@ function compile() {
     mkdirSync(path.dirname(path.join(dist, file)), { recursive: true });
     cpSync(path.join(root, file), path.join(dist, file));
   }
+  runTool([path.join('scripts', 'bundle.mjs')], "The node's program could not be put together, see above");
 }
 
 function fingerprint(files) {

@@ -10,7 +10,7 @@ import type { Life } from './evidence.js';
 
 export type NodeState = 'down' | 'starting' | 'ready' | 'stopping' | 'frozen';
 
-const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../node.js', import.meta.url));
 const READY_POLL_MS = 50;
 const READY_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 60_000;
@@ -60,7 +60,7 @@ export class ChaosNode {
     const log = path.join(this.#options.logs, `${this.name}.${this.lives.length + 1}.log`);
     const descriptor = openSync(log, 'a', 0o600);
     // A session of its own: Ctrl-C in the terminal is for the script. Straight into a file: a node must never wait for a reader.
-    const child = spawn(process.execPath, ['--enable-source-maps', MAIN], {
+    const child = spawn(process.execPath, [MAIN], {
       detached: true,
       stdio: ['ignore', descriptor, descriptor],
       env: { PATH: process.env.PATH ?? '', TZ: 'UTC', ...this.#options.environment },

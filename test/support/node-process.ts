@@ -110,7 +110,7 @@ class Process implements NodeProcess {
   #spawn(): void {
     if (this.#child !== null) throw new Error('the node runs already');
     const variables = Object.entries(this.#settings).map(([name, value]) => [name, String(value)]);
-    const child = spawn(process.execPath, ['--enable-source-maps', `${ROOT}dist/src/main.js`], {
+    const child = spawn(process.execPath, [`${ROOT}dist/node.js`], {
       cwd: ROOT,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { PATH: process.env.PATH, TZ: 'UTC', ...(Object.fromEntries(variables) as Record<string, string>) },

@@ -174,8 +174,9 @@ describe('the image', () => {
     const [command = '[]'] = instructions('final', 'CMD');
     const [program, flag, script = ''] = JSON.parse(command) as string[];
     expect([program, flag]).toEqual(['sh', '-c']);
-    const [, main = ''] = /exec node dist\/(\S+)\.js$/.exec(script) ?? [];
-    expect(existsSync(path.join(ROOT, `${main}.ts`))).toBe(true);
+    const [, file = ''] = /exec node dist\/(\S+)$/.exec(script) ?? [];
+    // What the build makes of src/main.ts.
+    expect(read('scripts/bundle.mjs')).toContain(`entryFileNames: '${file}'`);
     expect(instructions('final', 'COPY')).toContain('--from=build /app/dist ./dist');
     expect(instructions('final', 'USER')).toEqual(['node']);
   });
