@@ -50,7 +50,7 @@ it(
     expect(verdict.secondDeliveries).toBeGreaterThanOrEqual(KILLS * MESSAGES);
     expect(node.log.filter(({ level }) => level >= 50)).toEqual([]);
   },
-  sized(240_000, 1_800_000),
+  sized(400_000, 1_800_000),
 );
 
 /** A fixed sequence of numbers from 0 to 1, printed so that a failure can be repeated. */
