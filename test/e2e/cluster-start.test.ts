@@ -106,9 +106,9 @@ describe(
       const { pid } = node('node-2');
       process.kill(pid, 'SIGKILL');
       await expect.poll(states, { timeout: 10_000 }).toMatchObject({ 'node-2': 'ended', 'node-1': 'running' });
-      expect(launcher.output()).toContain(
-        'node-2 ended (signal SIGKILL) and stays down until: npx carillon node start node-2',
-      );
+      await expect
+        .poll(() => launcher.output())
+        .toContain('node-2 ended (signal SIGKILL) and stays down until: npx carillon node start node-2');
       await expect.poll(names, { timeout: 40_000 }).toEqual(['node-1', 'node-3']);
       await expect.poll(shares, { timeout: 40_000 }).toEqual([6, 6]);
       const { out } = await home.carillon('nodes');
