@@ -60,8 +60,8 @@ export class Database implements Queryable {
     return overConflicts(() => query<Row>(this.#pool, statement(name, values)));
   }
 
-  async text<Row extends object>(statement: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return overConflicts(() => query<Row>(this.#pool, { text: statement, values: [...values] }));
+  async text<Row extends object>(text: string, values: readonly unknown[] = [], timeoutMs?: number): Promise<Row[]> {
+    return overConflicts(() => query<Row>(this.#pool, givenAsText(text, values, timeoutMs)));
   }
 
   /**
@@ -78,12 +78,7 @@ export class Database implements Queryable {
     client.on('error', this.#onError);
     const connection: Queryable = {
       run: (name, values = []) => query(client, statement(name, values)),
-      text: (statement, values = [], timeoutMs) =>
-        query(client, {
-          text: statement,
-          values: [...values],
-          ...(timeoutMs !== undefined && { query_timeout: timeoutMs }),
-        }),
+      text: (text, values = [], timeoutMs) => query(client, givenAsText(text, values, timeoutMs)),
     };
     try {
       await query(client, { text: 'begin' });
@@ -113,6 +108,10 @@ export class Database implements Queryable {
     client.off('error', this.#onError);
     client.release(broken ?? undefined);
   }
+}
+
+function givenAsText(text: string, values: readonly unknown[], timeoutMs: number | undefined): pg.QueryConfig {
+  return { text, values: [...values], ...(timeoutMs !== undefined && { query_timeout: timeoutMs }) };
 }
 
 function statement(name: string, values: readonly unknown[]): pg.QueryConfig {
