@@ -256,6 +256,11 @@ function delayMax(config: Config): { delayMaxMs: number } {
   return { delayMaxMs: config.CARILLON_DELAY_MAX_MS };
 }
 
+/** A claim is to be worth its script, and a slot is not to be idle for it: an eighth of them for a few milliseconds. */
+function gatheredSlots(config: Config): { slots: number; forMs: number } {
+  return { slots: Math.ceil(config.CARILLON_CONCURRENCY / 8), forMs: 3 };
+}
+
 function tierBounds(config: Config): TierBounds {
   return { immediateMs: config.CARILLON_IMMEDIATE_MS, horizonMs: config.CARILLON_HORIZON_MS };
 }
@@ -366,7 +371,7 @@ function actorParts(given: {
     recorder,
     attempts,
     firing,
-    slots: new Slots(config.CARILLON_CONCURRENCY),
+    slots: new Slots(config.CARILLON_CONCURRENCY, { gather: gatheredSlots(config) }),
     hosts,
     deferrals: new Deferrals(hosts),
     clock,

@@ -1,7 +1,7 @@
 // A node's capacity for deliveries: actors take slots before they claim, so that nothing is claimed that cannot be worked on.
 //
-// When slots are scarce, those that come free in one turn of the event loop are given out together at its end: one actor that
-// claims forty entries costs a tenth of forty actors that claim one each.
+// When slots are scarce, those that come free in one turn of the event loop are given out together at its end, or a few milliseconds later
+// when they are few: one actor that claims forty entries costs a tenth of forty actors that claim one each.
 //
 // A delivery that was answered and only waits to be recorded does not use the network any more. A bounded number of these give
 // their slot back early; beyond it they keep it, so that nothing piles up before a slow table.
@@ -19,9 +19,16 @@ export interface Turn {
   giveUp(): void;
 }
 
+export interface SlotsSettings {
+  /** So many may wait to be recorded without a slot, however few slots there are. */
+  readonly minEarly?: number;
+  /** Slots that came free wait for others, until there are so many or for so long; not at all when left out. */
+  readonly gather?: { readonly slots: number; readonly forMs: number };
+}
+
 const NOTHING_TO_GIVE_UP = (): void => undefined;
 
-/** So many may wait to be recorded without a slot, however few slots there are: as many as a commit's duration brings. */
+/** As many as a commit's duration brings. */
 const MIN_EARLY = 200;
 
 /** Slots are given first come, first served; who waits gets what is free then, at least one. */
@@ -30,15 +37,18 @@ export class Slots {
   #early = 0;
   #waiting: Waiting[] = [];
   #scheduled = false;
+  #gathering: NodeJS.Timeout | null = null;
 
   readonly #minEarly: number;
+  readonly #gather: { readonly slots: number; readonly forMs: number };
 
   constructor(
     readonly capacity: number,
-    minEarly = MIN_EARLY,
+    { minEarly = MIN_EARLY, gather = { slots: 1, forMs: 0 } }: SlotsSettings = {},
   ) {
     this.#free = capacity;
     this.#minEarly = minEarly;
+    this.#gather = gather;
   }
 
   get free(): number {
@@ -70,7 +80,8 @@ export class Slots {
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      this.#giveOut();
+      if (this.#free >= this.#gather.slots) this.#giveOut();
+      else this.#gathering ??= setTimeout(() => this.#giveOut(), this.#gather.forMs);
     });
   }
 
@@ -88,6 +99,8 @@ export class Slots {
   }
 
   #giveOut(): void {
+    if (this.#gathering !== null) clearTimeout(this.#gathering);
+    this.#gathering = null;
     while (this.#free > 0) {
       const next = this.#waiting.shift();
       if (next === undefined) return;

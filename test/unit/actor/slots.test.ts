@@ -23,6 +23,19 @@ describe('slots', () => {
     expect(await second).toBe(1);
   });
 
+  it('that come free one by one wait for each other, but not for long', async () => {
+    const slots = new Slots(8, { gather: { slots: 2, forMs: 5 } });
+    await slots.take(8).granted;
+    const first = slots.take(4).granted;
+    slots.release(1);
+    await turn();
+    slots.release(1);
+    expect(await first).toBe(2);
+    const second = slots.take(4).granted;
+    slots.release(1);
+    expect(await second).toBe(1);
+  });
+
   it('are not overtaken by who comes while others wait', async () => {
     const slots = new Slots(1);
     await slots.take(1).granted;
@@ -37,7 +50,7 @@ describe('slots', () => {
   });
 
   it('come back early for a bounded number of unrecorded deliveries', async () => {
-    const slots = new Slots(2, 0);
+    const slots = new Slots(2, { minEarly: 0 });
     for (let delivery = 0; delivery < 2; delivery++) {
       await slots.take(1).granted;
       expect(slots.releaseEarly()).toBe(true);
