@@ -3,13 +3,16 @@
  * some hundreds of modules than a node needs to start. dist/node.js (start-node.mjs) starts it.
  */
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = path.join(root, 'dist');
+
+// What V8 made of the program before is of no use to the next one.
+for (const kept of ['loaded', 'ran']) rmSync(path.join(dist, `node-program.${kept}.bin`), { force: true });
 
 /** A module finds its files (scripts, statements, migrations) from where it lay before, which is where they are. */
 const ownUrls = {

@@ -4,7 +4,7 @@
  * The first node that ends in order leaves a fuller one, of all it ran, where it may write. V8 refuses what another version or other
  * flags made, and compiles.
  */
-import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,10 +26,8 @@ const script = new vm.Script(readFileSync(file, 'latin1'), {
 const program = {};
 script.runInThisContext()(program, createRequire(file), import.meta.url);
 
-if (isToCompile) {
-  rmSync(ran, { force: true });
-  writeFileSync(loaded, script.createCachedData());
-} else {
+if (isToCompile) writeFileSync(loaded, script.createCachedData());
+else {
   if (compiled !== ran || script.cachedDataRejected) process.once('exit', leaveCompiled);
   program.main();
 }
