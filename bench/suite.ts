@@ -15,6 +15,7 @@ import { hold } from './parts/hold.js';
 import { lag } from './parts/lag.js';
 import { restart } from './parts/restart.js';
 import { sustained } from './parts/sustained.js';
+import { watchers } from './parts/watchers.js';
 import { isKept, type Bench, type Line, type Part, type PartResult } from './parts/part.js';
 import { SMOKE_NODES, sizesOf, type Form } from './sizes.js';
 import { printLines } from './suite-table.js';
@@ -28,6 +29,7 @@ const PARTS = {
   lag,
   herd,
   sustained,
+  watchers,
   answer,
 } as const satisfies Record<string, Part>;
 
