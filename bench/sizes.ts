@@ -37,6 +37,14 @@ export interface Sizes {
     readonly leadMs: number;
   };
   readonly sustained: { readonly perSecond: number; readonly minutes: number; readonly minuteMs: number };
+  readonly lists: {
+    /** Of each kind, after `warmUp` others. */
+    readonly questions: number;
+    readonly warmUp: number;
+    readonly deadLetters: number;
+    /** Messages, and schedules, that have a label and what else a list is filtered by. */
+    readonly marked: number;
+  };
   /** Messages and their lead are those of `deliver`. */
   readonly watchers: { readonly sockets: number; readonly rounds: number };
 }
@@ -52,6 +60,7 @@ const FULL: Sizes = {
   herd: { size: 50_000, windowMs: 60_000, leadMs: 20_000 },
   sustained: { perSecond: 200, minutes: 15, minuteMs: 60_000 },
   watchers: { sockets: 200, rounds: 5 },
+  lists: { questions: 40, warmUp: 10, deadLetters: 50_000, marked: 200 },
 };
 
 const QUICK: Sizes = {
@@ -65,6 +74,7 @@ const QUICK: Sizes = {
   herd: { size: 1_000, windowMs: 5_000, leadMs: 8_000 },
   sustained: { perSecond: 200, minutes: 2, minuteMs: 4_000 },
   watchers: { sockets: 200, rounds: 1 },
+  lists: { questions: 20, warmUp: 5, deadLetters: 5_000, marked: 100 },
 };
 
 const SMOKE: Sizes = {
@@ -78,6 +88,7 @@ const SMOKE: Sizes = {
   herd: { size: 100, windowMs: 2_000, leadMs: 4_000 },
   sustained: { perSecond: 50, minutes: 2, minuteMs: 1_000 },
   watchers: { sockets: 20, rounds: 1 },
+  lists: { questions: 4, warmUp: 1, deadLetters: 400, marked: 60 },
 };
 
 /** Settings of all nodes: what only makes starts and stops longer is not what a smoke run is about. */

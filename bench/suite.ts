@@ -13,6 +13,7 @@ import { deliver } from './parts/deliver.js';
 import { herd } from './parts/herd.js';
 import { hold } from './parts/hold.js';
 import { lag } from './parts/lag.js';
+import { lists } from './parts/lists.js';
 import { restart } from './parts/restart.js';
 import { sustained } from './parts/sustained.js';
 import { watchers } from './parts/watchers.js';
@@ -31,6 +32,7 @@ const PARTS = {
   sustained,
   watchers,
   answer,
+  lists,
 } as const satisfies Record<string, Part>;
 
 type PartName = keyof typeof PARTS;
