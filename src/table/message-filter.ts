@@ -47,11 +47,6 @@ const RESIDUAL: Partial<Record<Field, Condition>> = {
   lastStatuses: (parameter) => `coalesce(m.last_status, 0) = any(${parameter}::integer[])`,
 };
 
-/** Whether rows must be looked at one by one, since a condition has no index. */
-export function hasResidual(filter: MessageFilter): boolean {
-  return (Object.keys(RESIDUAL) as Field[]).some((field) => filter[field] !== undefined);
-}
-
 /** Whether the filter asks anything. */
 export function isUnfiltered(filter: MessageFilter): boolean {
   return Object.values(filter).every((wanted) => wanted === undefined);

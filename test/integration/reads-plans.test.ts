@@ -42,7 +42,16 @@ it('one message and its attempts are looked for in one week', async () => {
 
 it('dead letters and failed attempts are not looked for in weeks to come', async () => {
   const bound = messageIdFloor(NOW_MS + DAY);
-  const letters = await weeksOf('select-dead-letter-page', [records.tenants[0], bound, null, null, null, null, 101]);
+  const letters = await weeksOf('select-dead-letter-page', [
+    records.tenants[0],
+    bound,
+    null,
+    null,
+    null,
+    null,
+    101,
+    101,
+  ]);
   expect(letters.at(-1)).toBe('20260615');
   const stretch = [timestamp(NOW_MS - DAY), timestamp(NOW_MS)];
   const attempts = await weeksOf('select-attempt-marks', [records.tenants[0], ...stretch, bound, 100]);
