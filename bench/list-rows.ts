@@ -1,8 +1,8 @@
 /** What lists are filtered by, put into a filled table: labels, keys, paused schedules, other hosts, dead letters. `tidy` takes it out again. */
 import { toWireMessageId } from '../src/domain/ids.js';
 import { adminBearer, call, type CarillonNode } from './carillon-node.js';
-import { cloneDeadLetters } from './clone-rows.js';
-import { expectMessages, type Course } from './course.js';
+import { cloneDeadLetters, FILLED_FAMILY, scheduleId, TEMPLATES } from './clone-rows.js';
+import { expectMessages, sleep, type Course } from './course.js';
 import { NOWHERE, type FilledTable } from './filled.js';
 import { bodyOf } from './signed-post.js';
 
@@ -19,6 +19,9 @@ export interface Marked {
 const FAMILY = 'listed';
 const LABEL = 'listed';
 const DESTINATIONS = 20;
+/** Schedules that have fired: a page of them and more. */
+const FIRED = 500;
+const POLL_MS = 20;
 /** What died before is not taken out by `tidy`. */
 const DIED_WITHIN_MS = 20 * 3_600_000;
 
@@ -41,6 +44,7 @@ export async function markRows(
     await node.schedule(id, '0 0 1 1 *', NOWHERE, settings, bodyOf(number));
     if (number % 2 === 0) await call(node.url, 'POST', `/v2/schedules/${id}/pause`);
   }
+  await haveFired(filled);
   // A key is known for longer than a kept table's run.
   const run = Date.now();
   const keys = Array.from({ length: marked }, (_, number) => `${FAMILY}:${run}:${number}`);
@@ -66,10 +70,19 @@ export async function markRows(
   };
 }
 
+/** The first schedules are those with a history: a list shows the latest runs of what has fired. */
+async function haveFired({ stores }: FilledTable): Promise<void> {
+  await stores.table.query(
+    `update schedules set last_fire_at = now() where tenant_id = (select tenant_id from ${TEMPLATES.schedule}) and id < $1`,
+    [scheduleId(FILLED_FAMILY, FIRED)],
+  );
+}
+
 /** What arrived is recorded a little later. */
 async function untilDelivered(node: CarillonNode, messages: number): Promise<void> {
   for (;;) {
     const counts = (await call(node.url, 'GET', `/v2/runs/counts?label=${LABEL}`)) as { delivered: number };
     if (counts.delivered >= messages) return;
+    await sleep(POLL_MS);
   }
 }
