@@ -79,3 +79,29 @@ it('a stretch of events is found in each week by the indexes of time', async () 
   expect(plan).toMatch(/Bitmap Heap Scan on messages_20260601/);
   expect(plan).not.toMatch(/Seq Scan on messages_20260(525|601|608)/);
 });
+
+it('the latest runs of one schedule are read from its index, in order, whatever it ran before', async () => {
+  await records.database.text(
+    `insert into messages (id, tenant_id, shard, kind, state, schedule_id, due_at, next_attempt_at, created_at, destination, method, max_retries,
+       timeout_ms)
+     select (lpad(to_hex(ms), 12, '0') || '70008001' || lpad(to_hex(n), 12, '0'))::uuid, $2, 0, 'occurrence', 'delivered',
+       case when n % 10 = 0 then 'busy' else 'other' || n % 1000 end, at, at, at, repeat('x', 100), 'POST', 3, 1000
+     from (select n, ms, to_timestamp(ms / 1000.0) as at from (
+       select n, ($1::bigint - n * 60000::bigint) as ms from generate_series(1, 30000) n) spread) timed`,
+    [NOW_MS, records.tenants[0]],
+  );
+  await records.database.text('vacuum analyze messages');
+  const fixed = [records.tenants[0], messageIdFloor(0), messageIdFloor(NOW_MS), 16, 16];
+  const { text, values } = withFilter('select-run-page', fixed, { scheduleIds: ['busy'] });
+  const rows = await records.database.text<{ 'QUERY PLAN': string }>(`explain (analyze, format text) ${text}`, values);
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  // 16 rows of the latest week; in the order of the index nothing is sorted but the page itself.
+  const scans = [
+    ...plan.matchAll(/Index Scan Backward using messages_\d+_tenant_id_schedule_id_id_idx .*?actual.*?rows=(\d+)/g),
+  ];
+  expect(
+    scans.map(([, read]) => Number(read)),
+    plan,
+  ).toContain(16);
+  expect(plan).not.toMatch(/Bitmap Heap Scan/);
+});
