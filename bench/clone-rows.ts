@@ -169,6 +169,30 @@ export async function cloneDeadLetters(
   });
 }
 
+/** Occurrences of one schedule that ran in the time before, evenly. */
+export async function cloneRuns(
+  chunk: Chunk,
+  ran: { readonly scheduleId: string; readonly nowMs: number; readonly spanMs: number },
+): Promise<void> {
+  const { table, first, end, rows, shards } = chunk;
+  await insertClones(table, 'messages', TEMPLATES.ran, {
+    values: {
+      id: MESSAGE_ID('s.due_ms', 's.chance'),
+      shard: String(shardOfSchedule(TENANT, ran.scheduleId, shards)),
+      schedule_id: '$1',
+      occurrence_at: TIME('s.due_ms'),
+      due_at: TIME('s.due_ms'),
+      next_attempt_at: TIME('s.due_ms'),
+      created_at: TIME('s.due_ms + 3'),
+      started_at: TIME('s.due_ms + 6'),
+      finished_at: TIME('s.due_ms + 16'),
+    },
+    source: `(select ${ran.nowMs - ran.spanMs} + n * ${Math.floor(ran.spanMs / rows)}::bigint as due_ms, ${CHANCE} as chance
+      from generate_series(${first}, ${end - 1}) n offset 0) s`,
+    parameters: [ran.scheduleId],
+  });
+}
+
 interface Clones {
   /** SQL of the columns that are not the template's, from the source `s`. */
   readonly values: Readonly<Record<string, string>>;

@@ -110,7 +110,7 @@ function oneSchedule({ withHistory, nowMs }: Asked): Question[] {
 }
 
 function messages(asked: Asked): Question[] {
-  const { nowMs, label, keys, host, letterUrls, messageIds, withHistory } = asked;
+  const { nowMs, label, keys, host, letterUrls, messageIds, withHistory, busy } = asked;
   const now = String(nowMs);
   const list = (what: string, filter: Filter, expect: Question['expect'] = 'rows'): Question => ({
     ...{ view: 'messages', what, rows: 'runs', expect },
@@ -138,6 +138,8 @@ function messages(asked: Asked): Question[] {
     list('to a host that none has', { host: `${ABSENT}.test` }, 'none'),
     list('to a whole URL', () => ({ url: letterUrls[random(letterUrls.length)] ?? '' })),
     list('of a schedule', () => ({ schedule: scheduleId(FILLED_FAMILY, random(withHistory)) })),
+    list('of a schedule with many runs', { schedule: busy }),
+    list('of a schedule with many runs, failed', { schedule: busy, state: 'failed' }, 'none'),
     list('with a key', () => ({ key: keys[random(keys.length)] ?? '' })),
     list('with a key that none has', { key: ABSENT }, 'none'),
     list('with a key that none has, in the last day', { key: ABSENT, ...day }, 'none'),

@@ -1,7 +1,7 @@
 /** What lists are filtered by, put into a filled table: labels, keys, paused schedules, other hosts, dead letters. `tidy` takes it out again. */
 import { toWireMessageId } from '../src/domain/ids.js';
 import { adminBearer, call, type CarillonNode } from './carillon-node.js';
-import { cloneDeadLetters, FILLED_FAMILY, scheduleId, TEMPLATES } from './clone-rows.js';
+import { cloneDeadLetters, cloneRuns, FILLED_FAMILY, scheduleId, TEMPLATES } from './clone-rows.js';
 import { expectMessages, sleep, type Course } from './course.js';
 import { NOWHERE, type FilledTable } from './filled.js';
 import { bodyOf } from './signed-post.js';
@@ -13,6 +13,8 @@ export interface Marked {
   readonly host: string;
   readonly messageIds: readonly string[];
   readonly letterUrls: readonly string[];
+  /** A schedule that has run as often as there are dead letters. */
+  readonly busy: string;
 }
 
 /** Later ids than those of the filled table's schedules. */
@@ -22,8 +24,8 @@ const DESTINATIONS = 20;
 /** Schedules that have fired: a page of them and more. */
 const FIRED = 500;
 const POLL_MS = 20;
-/** What died before is not taken out by `tidy`. */
-const DIED_WITHIN_MS = 20 * 3_600_000;
+/** What was due before is not taken out by `tidy`. */
+const DUE_WITHIN_MS = 20 * 3_600_000;
 
 /** What the console proves itself with: an administrator who acts for the one tenant. */
 export function consoleHeaders(): Record<string, string> {
@@ -36,8 +38,10 @@ export async function markRows(
   node: CarillonNode,
   { marked, deadLetters }: { readonly marked: number; readonly deadLetters: number },
 ): Promise<Marked> {
-  const died = { nowMs: Date.now() - 60_000, spanMs: DIED_WITHIN_MS, destinations: DESTINATIONS };
+  const [nowMs, busy] = [Date.now() - 60_000, `${FAMILY}-busy`];
+  const died = { nowMs, spanMs: DUE_WITHIN_MS, destinations: DESTINATIONS };
   await filled.inChunks(deadLetters, (chunk) => cloneDeadLetters(chunk, died));
+  await filled.inChunks(deadLetters, (chunk) => cloneRuns(chunk, { scheduleId: busy, nowMs, spanMs: DUE_WITHIN_MS }));
   const settings = { 'Upstash-Label': LABEL, 'Content-Type': 'application/json' };
   for (let number = 0; number < marked; number++) {
     const id = `${FAMILY}-${number}`;
@@ -63,6 +67,7 @@ export async function markRows(
   );
   return {
     label: LABEL,
+    busy,
     keys,
     host: course.url,
     messageIds: [...accepted.map(({ messageId }) => messageId), ...rows.map(({ id }) => toWireMessageId(id))],
