@@ -75,7 +75,7 @@ function schedules({ label, host, schedules: all }: Asked): Question[] {
   ];
 }
 
-function oneSchedule({ withHistory, nowMs }: Asked): Question[] {
+function oneSchedule({ withHistory, nowMs, busy }: Asked): Question[] {
   const one = (what: string, ask: (path: string, id: string) => string, rows: string): Question => ({
     ...{ view: 'schedule', what, rows, expect: 'rows' },
     ask: () => {
@@ -104,6 +104,11 @@ function oneSchedule({ withHistory, nowMs }: Asked): Question[] {
     one(
       'explain a day',
       (path) => target(`${path}/explain`, { at: new Date(nowMs - random(14) * DAY_MS).toISOString() }),
+      '',
+    ),
+    one(
+      'explain a moment of one with many runs',
+      () => target(`/v2/schedules/${busy}/explain`, { at: new Date(nowMs - 20 * HOUR_MS).toISOString() }),
       '',
     ),
   ];

@@ -41,6 +41,7 @@ export async function markRows(
   const [nowMs, busy] = [Date.now() - 60_000, `${FAMILY}-busy`];
   const died = { nowMs, spanMs: DUE_WITHIN_MS, destinations: DESTINATIONS };
   await filled.inChunks(deadLetters, (chunk) => cloneDeadLetters(chunk, died));
+  await node.schedule(busy, '0 0 1 1 *', NOWHERE);
   await filled.inChunks(deadLetters, (chunk) => cloneRuns(chunk, { scheduleId: busy, nowMs, spanMs: DUE_WITHIN_MS }));
   const settings = { 'Upstash-Label': LABEL, 'Content-Type': 'application/json' };
   for (let number = 0; number < marked; number++) {

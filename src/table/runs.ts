@@ -212,7 +212,9 @@ export async function messagesOfKeys(
 }
 
 /** How many rows before an occurrence are looked at for a skipped one that covers it. */
-const COVERING_ROWS = 1_000;
+export const COVERING_ROWS = 1_000;
+/** How many rows due from its nominal time on are looked at for an occurrence's own: those that a delay and a window may put before it. */
+export const LATER_ROWS = 20_000;
 
 /** The message that records an occurrence (or the skipped one that covers it): none, one or both. */
 export async function messagesOfOccurrence(
@@ -227,6 +229,7 @@ export async function messagesOfOccurrence(
     timestamp(occurrenceAtMs),
     messageIdFloor(occurrenceAtMs),
     COVERING_ROWS,
+    LATER_ROWS,
   ]);
   return rows.map((row) => fromUuid(row.id));
 }

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { messageIdFloor } from '../../src/domain/ids.js';
 import { timestamp } from '../../src/table/message-columns.js';
 import { withFilter, type MessageFilter } from '../../src/table/message-filter.js';
+import { sql } from '../../src/table/sql.js';
 import { DAY, Records } from '../support/records.js';
 
 const NOW_MS = Date.parse('2026-06-17T12:00:00Z');
@@ -104,4 +105,17 @@ it('the latest runs of one schedule are read from its index, in order, whatever 
     plan,
   ).toContain(16);
   expect(plan).not.toMatch(/Bitmap Heap Scan/);
+});
+
+it('a moment in which a schedule did not run is not looked for in all that it ran since', async () => {
+  const stretch = [timestamp(NOW_MS - 10 * DAY), timestamp(NOW_MS - 10 * DAY)];
+  const values = [records.tenants[0], 'busy', ...stretch, messageIdFloor(NOW_MS - 10 * DAY), 7, 5];
+  const rows = await records.database.text<{ 'QUERY PLAN': string }>(
+    `explain (analyze, format text) ${sql('select-occurrence-around')}`,
+    values,
+  );
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  const read = [...plan.matchAll(/ on messages_\d+ .*?actual.*?rows=(\d+)/g)].map((match) => Number(match[1]));
+  expect(Math.max(...read), plan).toBe(7);
+  expect(read, plan).toContain(5);
 });
