@@ -5,6 +5,7 @@ import { Pool } from 'undici';
 import { messageId } from '../src/domain/ids.js';
 import type { Message } from '../src/domain/message.js';
 import { shardOfMessage } from '../src/domain/shard.js';
+import { withBinaryArrays } from '../src/table/binary-arrays.js';
 import { messageColumns, pending } from '../src/table/message-columns.js';
 import { sql } from '../src/table/sql.js';
 import { randomBytes } from 'node:crypto';
@@ -86,7 +87,8 @@ async function expectOk(status: number, body: { text(): Promise<string> }): Prom
 async function insertSender(): Promise<Send> {
   const pool = new pg.Pool({ connectionString: options.url, max: options.lanes });
   await pool.query('select 1');
-  return (messages) => pool.query({ text: sql('insert-messages'), values: messageColumns(messages.map(rowOf)) });
+  const text = sql('insert-new-messages');
+  return (messages) => pool.query({ text, values: withBinaryArrays(text, messageColumns(messages.map(rowOf))) });
 }
 
 function rowOf({ index, dueAtMs }: Due): ReturnType<typeof pending> {

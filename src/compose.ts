@@ -218,7 +218,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
     await admin.stop();
     await Promise.race([app.close(), new Promise((resolve) => setTimeout(resolve, CLOSE_MS))]);
     recorder.stop();
-    offers.stop();
+    await offers.stop();
     await maintenance.stop();
     await http.close();
     clock.stop();

@@ -1,6 +1,7 @@
 // A node as a process: environment in, signals, the only process.exit.
 
 import { startNode, type Node } from './compose.js';
+import type { Logger } from 'pino';
 import { type Config, readConfig } from './config.js';
 import { CarillonError } from './domain/errors.js';
 import { startFault } from './compose/start-fault.js';
@@ -19,13 +20,10 @@ function configOrExit(): Config {
   }
 }
 
-const config = configOrExit();
-const log = createLogger(config.CARILLON_NODE_NAME, config.CARILLON_LOG_LEVEL);
-
 /** Beyond the drain limit there are the answers to send and the connections to close. */
 const STOP_MARGIN_MS = 5_000;
 
-function stopOn(signal: NodeJS.Signals, node: Promise<Node>): void {
+function stopOn(signal: NodeJS.Signals, node: Promise<Node>, config: Config, log: Logger): void {
   process.once(signal, () => {
     log.info({ signal }, 'asked to stop');
     setTimeout(
@@ -47,12 +45,17 @@ function stopOn(signal: NodeJS.Signals, node: Promise<Node>): void {
   });
 }
 
-const node = startNode(config, log);
-stopOn('SIGTERM', node);
-stopOn('SIGINT', node);
-node.catch((error: unknown) => {
-  const fault = startFault(error, config);
-  if (fault === null) log.fatal({ err: error }, 'the node could not start');
-  else log.fatal(fault);
-  process.exit(1);
-});
+/** Starts a node as the environment says, and ends the process when it is told to, or cannot. */
+export function main(): void {
+  const config = configOrExit();
+  const log = createLogger(config.CARILLON_NODE_NAME, config.CARILLON_LOG_LEVEL);
+  const node = startNode(config, log);
+  stopOn('SIGTERM', node, config, log);
+  stopOn('SIGINT', node, config, log);
+  node.catch((error: unknown) => {
+    const fault = startFault(error, config);
+    if (fault === null) log.fatal({ err: error }, 'the node could not start');
+    else log.fatal(fault);
+    process.exit(1);
+  });
+}

@@ -88,11 +88,13 @@ export function settingsOfObject(headers: unknown, maxBytes: number): RequestSet
   return collect(entries, true, maxBytes);
 }
 
+/** The headers to forward with deliveries, with callbacks, and with failure callbacks. */
+type Forwarded = 'forwarded' | 'callbackForwarded' | 'failureCallbackForwarded';
+
 class Collector {
   readonly values = new Map<string, string>();
-  readonly forwarded = new Map<string, string[]>();
-  readonly callback = new Map<string, string[]>();
-  readonly failureCallback = new Map<string, string[]>();
+  /** Made when the first comes in: most requests forward few headers or none, and a batch has a thousand items. */
+  readonly #headers: Partial<Record<Forwarded, Map<string, string[]>>> = {};
   bytes = 0;
 
   set(name: string, entry: Entry): void {
@@ -105,7 +107,7 @@ class Collector {
     this.values.set(name, before === undefined ? text : `${before},${text}`);
   }
 
-  forward(target: Map<string, string[]>, name: string, entry: Entry): void {
+  forward(to: Forwarded, name: string, entry: Entry): void {
     if (!isHeaderName(name)) {
       throw new CarillonError('INVALID_REQUEST', `${shown(entry.name)} names no header to forward: ${shown(name)}`);
     }
@@ -113,9 +115,19 @@ class Collector {
     const value = entry.form === 'bytes' ? entry.value : toHeaderBytes(entry.value);
     const canonical = canonicalHeaderName(name);
     this.bytes += canonical.length + value.length;
-    const values = target.get(canonical);
-    if (values === undefined) target.set(canonical, [value]);
+    const headers = (this.#headers[to] ??= new Map<string, string[]>());
+    const values = headers.get(canonical);
+    if (values === undefined) headers.set(canonical, [value]);
     else values.push(value);
+  }
+
+  forwards(name: string): boolean {
+    return this.#headers.forwarded?.has(name) ?? false;
+  }
+
+  headers(to: Forwarded): HeaderMap {
+    const headers = this.#headers[to];
+    return headers === undefined ? {} : Object.fromEntries(headers);
   }
 }
 
@@ -134,9 +146,10 @@ function collect(entries: readonly Entry[], authorizationIsOurs: boolean, maxByt
     if (!name.startsWith('upstash-') && !name.startsWith('carillon-')) others.push(entry);
     else if (name.startsWith('carillon-')) setCarillon(into, name, entry);
     else if (name.startsWith(FORWARD)) forwardOrSet(into, name.slice(FORWARD.length), entry);
-    else if (name.startsWith(CALLBACK_FORWARD)) into.forward(into.callback, name.slice(CALLBACK_FORWARD.length), entry);
+    else if (name.startsWith(CALLBACK_FORWARD))
+      into.forward('callbackForwarded', name.slice(CALLBACK_FORWARD.length), entry);
     else if (name.startsWith(FAILURE_CALLBACK_FORWARD)) {
-      into.forward(into.failureCallback, name.slice(FAILURE_CALLBACK_FORWARD.length), entry);
+      into.forward('failureCallbackForwarded', name.slice(FAILURE_CALLBACK_FORWARD.length), entry);
     } else into.set(name, entry);
   }
   forwardOthers(into, others, authorizationIsOurs);
@@ -148,9 +161,9 @@ function collect(entries: readonly Entry[], authorizationIsOurs: boolean, maxByt
   }
   return {
     values: into.values,
-    forwarded: Object.fromEntries(into.forwarded),
-    callbackForwarded: Object.fromEntries(into.callback),
-    failureCallbackForwarded: Object.fromEntries(into.failureCallback),
+    forwarded: into.headers('forwarded'),
+    callbackForwarded: into.headers('callbackForwarded'),
+    failureCallbackForwarded: into.headers('failureCallbackForwarded'),
   };
 }
 
@@ -159,7 +172,7 @@ function collect(entries: readonly Entry[], authorizationIsOurs: boolean, maxByt
  * Carillon's arrives here as one to forward, and is meant as a setting; deliveries never forward such names.
  */
 function forwardOrSet(into: Collector, name: string, entry: Entry): void {
-  if (!name.startsWith('carillon-')) into.forward(into.forwarded, name, entry);
+  if (!name.startsWith('carillon-')) into.forward('forwarded', name, entry);
   // Set on deliveries; a handler that passes on all headers it got means nothing by it.
   else if (name !== 'carillon-occurrence') setCarillon(into, name, entry);
 }
@@ -180,8 +193,8 @@ function forwardOthers(into: Collector, others: readonly Entry[], authorizationI
     const name = entry.name.toLowerCase();
     if (name === 'content-type') {
       // One that is forwarded by its prefix is the more explicit one.
-      if (!into.forwarded.has('Content-Type')) into.forward(into.forwarded, name, entry);
-    } else if (all && !(name === 'authorization' && authorizationIsOurs)) into.forward(into.forwarded, name, entry);
+      if (!into.forwards('Content-Type')) into.forward('forwarded', name, entry);
+    } else if (all && !(name === 'authorization' && authorizationIsOurs)) into.forward('forwarded', name, entry);
   }
 }
 

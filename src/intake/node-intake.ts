@@ -23,6 +23,9 @@ import { changeScheduleState, deleteSchedule, saveSchedule } from '../table/sche
 import { getSchedule } from '../table/schedules-read.js';
 import type { DeadLetterRetry, Intake, ScheduleToSave } from './intake.js';
 
+/** Work due later than this can be offered a moment later. */
+const AHEAD_MS = 60_000;
+
 export interface IntakeSettings {
   readonly shards: number;
   readonly tiers: TierBounds;
@@ -203,9 +206,13 @@ export class NodeIntake implements Intake {
     const nowMs = this.#clock.nowMs();
     if (message.dueAtMs - nowMs > this.#settings.offerWithinMs) return;
     const isImmediate = tierOf(message.dueAtMs, nowMs, this.#settings.tiers) === 'immediate';
+    const { id, shard, dueAtMs, createdAtMs } = message;
+    if (!isImmediate && dueAtMs - nowMs > AHEAD_MS) {
+      this.#offers.offerAhead(shard, { id, dueAtMs, payload: '' });
+      return;
+    }
     const payload = isImmediate ? encodePayload(message, this.#settings.inlineMaxBytes) : '';
-    const { id, dueAtMs, createdAtMs } = message;
-    this.#offers.offer(message.shard, { id, dueAtMs, payload, createdAtMs });
+    this.#offers.offer(shard, { id, dueAtMs, payload, createdAtMs });
   }
 
   async #tellCanceled(canceled: readonly Canceled[]): Promise<void> {

@@ -9,6 +9,11 @@ import type { CancelResult, QueueEntry, ShardQueue } from './shard-queue.js';
 /** Most entries whose offers wait for Redis to come back. */
 const MAX_WAITING = 20_000;
 const RETRY_EVERY_MS = 1_000;
+/**
+ * Offers that are made well ahead gather for so long, or until there are so many: with hundreds of shards, what comes in at one moment is a
+ * message or two for each, and a script costs as much as some tens of its entries.
+ */
+const GATHER_AHEAD = { forMs: 250, entries: 5_000 } as const;
 
 /** Wakes the actor of a shard, if it sleeps beyond this time. */
 export type Wake = (shard: number, dueAtMs: number) => void;
@@ -33,6 +38,10 @@ export class Offers {
   readonly #wake: Wake;
   /** Offers of this tick, by shard. */
   #gathered = new Map<number, QueueEntry[]>();
+  /** Offers that are made ahead. */
+  #ahead = new Map<number, QueueEntry[]>();
+  #aheadEntries = 0;
+  #aheadTimer: NodeJS.Timeout | null = null;
   #waiting: Waiting[] = [];
   /** How many of those that wait name an entry: what else concerns it waits behind them. */
   readonly #named = new Map<string, number>();
@@ -56,10 +65,19 @@ export class Offers {
 
   /** Offers work; the offers of one tick and shard are one script. Does not wait and does not fail. */
   offer(shard: number, entry: QueueEntry): void {
-    if (this.#gathered.size === 0) setImmediate(() => this.#flush());
-    const entries = this.#gathered.get(shard);
-    if (entries === undefined) this.#gathered.set(shard, [entry]);
-    else entries.push(entry);
+    if (this.#gathered.size === 0) setImmediate(() => void this.#flush());
+    gather(this.#gathered, shard, entry);
+  }
+
+  /**
+   * Offers work that is due in minutes, not seconds: within a moment, many entries to a script. What a node that is killed meanwhile has not
+   * offered is found by the sweeps.
+   */
+  offerAhead(shard: number, entry: QueueEntry): void {
+    this.#aheadTimer ??= setTimeout(() => void this.#flushAhead(), GATHER_AHEAD.forMs);
+    gather(this.#ahead, shard, entry);
+    this.#aheadEntries += 1;
+    if (this.#aheadEntries >= GATHER_AHEAD.entries) void this.#flushAhead();
   }
 
   /** Gives a schedule its place, or takes it out (null). */
@@ -95,7 +113,9 @@ export class Offers {
     }
   }
 
-  stop(): void {
+  /** Makes the offers that are still gathered; those that wait for Redis are left to the sweeps. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#flush(), this.#flushAhead()]);
     this.#waiting = [];
     this.#named.clear();
     this.#entriesWaiting = 0;
@@ -111,10 +131,26 @@ export class Offers {
     }, RETRY_EVERY_MS);
   }
 
-  #flush(): void {
+  async #flush(): Promise<void> {
     const gathered = this.#gathered;
     this.#gathered = new Map();
-    for (const [shard, entries] of gathered) this.#accept(shard, entries).catch(this.#events.onFault);
+    await this.#acceptAll(gathered);
+  }
+
+  async #flushAhead(): Promise<void> {
+    if (this.#aheadTimer !== null) clearTimeout(this.#aheadTimer);
+    this.#aheadTimer = null;
+    const ahead = this.#ahead;
+    this.#ahead = new Map();
+    this.#aheadEntries = 0;
+    await this.#acceptAll(ahead);
+  }
+
+  /** Does not reject. */
+  async #acceptAll(gathered: ReadonlyMap<number, readonly QueueEntry[]>): Promise<void> {
+    await Promise.all(
+      [...gathered].map(([shard, entries]) => this.#accept(shard, entries).catch(this.#events.onFault)),
+    );
   }
 
   async #accept(shard: number, entries: readonly QueueEntry[]): Promise<void> {
@@ -189,6 +225,12 @@ export class Offers {
       else this.#named.set(entry, others);
     }
   }
+}
+
+function gather(into: Map<number, QueueEntry[]>, shard: number, entry: QueueEntry): void {
+  const entries = into.get(shard);
+  if (entries === undefined) into.set(shard, [entry]);
+  else entries.push(entry);
 }
 
 function bareEntries(entries: readonly QueueEntry[]): QueueEntry[] {

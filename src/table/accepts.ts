@@ -38,7 +38,7 @@ export async function acceptGroup(
   submissions: readonly Submission[],
 ): Promise<Acceptance[]> {
   if (submissions.every((submission) => submission.keys.length === 0)) {
-    await database.run('insert-messages', messageColumns(submissions.map((submission) => pending(submission.message))));
+    await insertNew(database, submissions);
     return submissions.map(accepted);
   }
   const { first, repeats } = separateRepeats(submissions);
@@ -58,6 +58,23 @@ export async function acceptGroup(
     freed.forEach((submission, index) => answers.set(submission, second[index] ?? accepted(submission)));
   }
   return submissions.map((submission) => answers.get(submission) ?? accepted(submission));
+}
+
+const UNIQUE_VIOLATION = '23505';
+
+/** Ids are of chance, so that looking for each in the table is left to the case that one is there. */
+async function insertNew(database: Database, submissions: readonly Submission[]): Promise<void> {
+  const columns = columnsOf(submissions);
+  try {
+    await database.run('insert-new-messages', columns);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === UNIQUE_VIOLATION)) throw error;
+    await database.run('insert-messages', columns);
+  }
+}
+
+function columnsOf(submissions: readonly Submission[]): unknown[] {
+  return messageColumns(submissions.map(({ message }) => pending(message)));
 }
 
 /** What became of a submission, and which of its keys somebody else holds. */
@@ -110,9 +127,7 @@ async function acceptKeyed(
     nowMs,
   );
   const fresh = submissions.filter((submission) => !duplicates.has(submission.message.id));
-  if (fresh.length > 0) {
-    await connection.run('insert-messages', messageColumns(fresh.map((submission) => pending(submission.message))));
-  }
+  if (fresh.length > 0) await connection.run('insert-messages', columnsOf(fresh));
   return submissions.map((submission) => {
     const duplicate = duplicates.get(submission.message.id);
     if (duplicate === undefined) return accepted(submission);
@@ -179,7 +194,7 @@ async function takeFree(
   const rows = await connection.run<KeyRow>('claim-keys', [
     ...keyColumns(wanted),
     wanted.map(({ message }) => message.id),
-    wanted.map(({ key }) => timestamp(expiresAtMs(key))),
+    wanted.map(({ key }) => expiresAtMs(key)),
     timestamp(nowMs),
   ]);
   return rows.map((row) => keyName(row.tenant_id, row));

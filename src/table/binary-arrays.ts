@@ -18,6 +18,8 @@ const NULL_LENGTH = -1;
 const HEADER_BYTES = 20;
 /** PostgreSQL counts from 2000 on. */
 const EPOCH_MS = Date.UTC(2000, 0, 1);
+/** Further ones have no ISO 8601 text either. */
+const MAX_TIME_MS = 8.64e15;
 const HEX_32 = /^[0-9a-f]{32}$/;
 const JSONB_VERSION = 1;
 
@@ -44,8 +46,8 @@ const FORMATS: Readonly<Record<ElementType, ElementFormat>> = {
   text: { oid: 25, size: textSize, write: (target, at, value: string) => target.write(value, at) },
   timestamptz: {
     oid: 1184,
-    size: (value) => (typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? 8 : null),
-    write: (target, at, value: string) => writeInt64(target, at, (Date.parse(value) - EPOCH_MS) * 1_000),
+    size: (value) => (Number.isNaN(timeOf(value)) ? null : 8),
+    write: (target, at, value: number | string) => writeInt64(target, at, (timeOf(value) - EPOCH_MS) * 1_000),
   },
   bytea: {
     oid: 17,
@@ -61,6 +63,12 @@ const FORMATS: Readonly<Record<ElementType, ElementFormat>> = {
     },
   },
 };
+
+/** A time as epoch milliseconds, which need no text in between, or as ISO 8601; NaN for anything else. */
+function timeOf(value: unknown): number {
+  if (typeof value === 'number') return Math.abs(value) <= MAX_TIME_MS ? Math.ceil(value) : Number.NaN;
+  return typeof value === 'string' ? Date.parse(value) : Number.NaN;
+}
 
 /** A whole number that a double holds exactly, as eight bytes. */
 function writeInt64(target: Buffer, at: number, value: number): void {

@@ -115,9 +115,9 @@ async function advance(
     column((fire) => fire.schedule.tenantId),
     column((fire) => fire.schedule.id),
     column((fire) => fire.schedule.generation),
-    column((fire) => timestamp(fire.schedule.nextFireAtMs)),
-    column((fire) => timestamp(fire.nextFireAtMs)),
-    column((fire) => timestamp(fire.lastFireAtMs)),
+    column((fire) => fire.schedule.nextFireAtMs),
+    column((fire) => fire.nextFireAtMs),
+    column((fire) => fire.lastFireAtMs),
     column((fire) => fire.schedule.shard),
   ]);
   return {

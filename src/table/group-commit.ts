@@ -23,10 +23,36 @@ export interface GroupCommitSettings<Item> {
   readonly gather?: { readonly forMs: number; readonly items: number };
 }
 
+/** Items that came together, and their results as they come in. */
+class Together<Result> {
+  readonly results: Promise<Result[]>;
+  readonly #results: Result[] = [];
+  #open: number;
+  #resolve: (results: Result[]) => void = () => undefined;
+  /** Ends the waiting for all of them. */
+  reject: (error: unknown) => void = () => undefined;
+
+  constructor(items: number) {
+    this.#open = items;
+    this.results = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.reject = reject;
+    });
+    if (items === 0) this.#resolve([]);
+  }
+
+  settle(index: number, result: Result): void {
+    this.#results[index] = result;
+    this.#open -= 1;
+    if (this.#open === 0) this.#resolve(this.#results);
+  }
+}
+
 interface Waiting<Item, Result> {
   readonly item: Item;
-  readonly resolve: (result: Result) => void;
-  readonly reject: (error: unknown) => void;
+  /** Where it belongs: a promise for each item of a large batch would cost more than its row. */
+  readonly together: Together<Result>;
+  readonly index: number;
 }
 
 export class GroupCommit<Item, Result> {
@@ -55,15 +81,17 @@ export class GroupCommit<Item, Result> {
     return this.#waiting.length + this.#writing;
   }
 
-  add(item: Item): Promise<Result> {
-    return new Promise<Result>((resolve, reject) => {
-      this.#waiting.push({ item, resolve, reject });
-      this.#schedule();
-    });
+  async add(item: Item): Promise<Result> {
+    const [result] = await this.addAll([item]);
+    return result as Result;
   }
 
+  /** One result for each item, in order. Rejects with the first fault of any; the others may be committed nevertheless. */
   addAll(items: readonly Item[]): Promise<Result[]> {
-    return Promise.all(items.map((item) => this.add(item)));
+    const together = new Together<Result>(items.length);
+    items.forEach((item, index) => this.#waiting.push({ item, together, index }));
+    this.#schedule();
+    return together.results;
   }
 
   /** The group is formed at the end of the tick, so that what one event brings goes together. */
@@ -125,10 +153,10 @@ export class GroupCommit<Item, Result> {
   async #writeGroup(group: Waiting<Item, Result>[]): Promise<void> {
     try {
       const results = await this.#write(group.map((waiting) => waiting.item));
-      group.forEach((waiting, index) => waiting.resolve(results[index] as Result));
+      group.forEach(({ together, index }, at) => together.settle(index, results[at] as Result));
     } catch (error) {
       if (group.length === 1 || isStoreAway(error)) {
-        group.forEach((waiting) => waiting.reject(error));
+        group.forEach(({ together }) => together.reject(error));
         return;
       }
       const half = group.length >> 1;

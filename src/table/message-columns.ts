@@ -56,7 +56,7 @@ export function pending(message: Message): NewMessage {
   return { message, held: false, skipped: null };
 }
 
-/** The arrays that insert-messages.sql takes as $1 to $23, in its order. */
+/** The arrays that insert-new-messages.sql takes as $1 to $23, in its order: times as epoch milliseconds. */
 export function messageColumns(rows: readonly NewMessage[]): unknown[] {
   const column = <Value>(value: (row: NewMessage) => Value): Value[] => rows.map(value);
   return [
@@ -68,13 +68,13 @@ export function messageColumns(rows: readonly NewMessage[]): unknown[] {
     column((row) => row.skipped?.reason ?? null),
     column((row) => row.held),
     column((row) => row.message.scheduleId),
-    column((row) => timestamp(row.message.occurrenceAtMs)),
-    column((row) => timestamp(row.skipped?.coversUntilMs ?? null)),
+    column((row) => row.message.occurrenceAtMs),
+    column((row) => row.skipped?.coversUntilMs ?? null),
     column((row) => row.message.overlap),
     column((row) => row.message.idempotencyKey),
     column((row) => row.message.sourceId),
-    column((row) => timestamp(row.message.dueAtMs)),
-    column((row) => timestamp(row.message.createdAtMs)),
+    column((row) => row.message.dueAtMs),
+    column((row) => row.message.createdAtMs),
     column((row) => row.message.destination),
     column((row) => row.message.method),
     column((row) => JSON.stringify(row.message.headers)),

@@ -3,7 +3,7 @@
 import { fromUuid, type MessageId } from '../domain/ids.js';
 import type { HeaderMap, Message, MessageState } from '../domain/message.js';
 import type { Database, Queryable } from './database.js';
-import { messageColumns, pending, timestamp } from './message-columns.js';
+import { messageColumns, pending } from './message-columns.js';
 
 /** What one attempt came to. */
 export interface Outcome {
@@ -102,9 +102,9 @@ async function updateMessages(connection: Queryable, outcomes: readonly Outcome[
     column((outcome) => storableText(outcome.error)),
     column((outcome) => storableHeaders(outcome.headers)),
     column((outcome) => outcome.body),
-    column((outcome) => timestamp(outcome.startedAtMs)),
-    column((outcome) => timestamp(outcome.endedAtMs)),
-    column((outcome) => timestamp(outcome.nextAttemptAtMs)),
+    column((outcome) => outcome.startedAtMs),
+    column((outcome) => outcome.endedAtMs),
+    column((outcome) => outcome.nextAttemptAtMs),
     column((outcome) => outcome.node),
   ]);
   return new Set(rows.map((row) => fromUuid(row.id)));
@@ -131,13 +131,13 @@ function attemptColumns(failures: readonly Outcome[]): unknown[] {
     column((outcome) => outcome.message.id),
     column((outcome) => outcome.attempt),
     column((outcome) => outcome.message.tenantId),
-    column((outcome) => timestamp(outcome.startedAtMs)),
-    column((outcome) => timestamp(outcome.endedAtMs)),
+    column((outcome) => outcome.startedAtMs),
+    column((outcome) => outcome.endedAtMs),
     column((outcome) => outcome.status),
     column((outcome) => storableText(outcome.error)),
     column((outcome) => storableHeaders(outcome.headers)),
     column((outcome) => outcome.body),
-    column((outcome) => timestamp(outcome.nextAttemptAtMs)),
+    column((outcome) => outcome.nextAttemptAtMs),
     column((outcome) => outcome.node),
   ];
 }
@@ -153,7 +153,7 @@ export async function expireKeys(
     keyed.map(({ message }) => message.tenantId),
     keyed.map(({ message }) => message.idempotencyKey),
     keyed.map(({ message }) => message.id),
-    keyed.map(({ atMs }) => timestamp(atMs)),
+    keyed.map(({ atMs }) => atMs),
   ]);
 }
 

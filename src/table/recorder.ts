@@ -17,6 +17,8 @@ const MAX_ROWS = 500;
 const MAX_GROUP_BYTES = 8 * 1_024 * 1_024;
 /** While one group waits for its commit, another can be sent. */
 const MAX_GROUPS = 2;
+/** Clients wait for these, and the table spends most of that time on waiting for its log. */
+const MAX_ACCEPT_GROUPS = 4;
 /**
  * Nobody waits for outcomes, but the queue and a moment later the next claim: they gather for so long, or until there are so many. A
  * statement costs the table as much as some tens of its rows.
@@ -55,9 +57,10 @@ export class Recorder {
     this.#database = database;
     this.#settings = settings;
     const limits = { maxItems: MAX_ROWS, maxGroups: MAX_GROUPS, maxWeight: MAX_GROUP_BYTES };
+    const accepts = { ...limits, maxGroups: MAX_ACCEPT_GROUPS };
     // Nobody waits at the other end for these: fewer and larger groups cost the table less.
     const oneByOne = { ...limits, maxGroups: 1 };
-    this.#accepts = new GroupCommit({ ...limits, weigh: ({ message }) => message.body.length }, (group) =>
+    this.#accepts = new GroupCommit({ ...accepts, weigh: ({ message }) => message.body.length }, (group) =>
       this.#watched('accept', group, () =>
         withPartitions(
           database,

@@ -200,7 +200,7 @@ function columns({ tenantId, nowMs }: Group, items: readonly Decided[]): unknown
     column(({ id }) => id),
     column(({ shard }) => shard),
     column((_, next) => next.state),
-    column((_, next) => timestamp(next.nextFireAtMs)),
+    column((_, next) => next.nextFireAtMs),
     timestamp(nowMs),
     defined(({ cron }) => cron),
     defined(({ timeZone }) => timeZone),
@@ -217,8 +217,8 @@ function columns({ tenantId, nowMs }: Group, items: readonly Decided[]): unknown
     defined(({ misfireWindowMs }) => misfireWindowMs),
     defined(({ overlap }) => overlap),
     defined(({ windowMs }) => windowMs),
-    defined(({ startAtMs }) => timestamp(startAtMs)),
-    defined(({ endAtMs }) => timestamp(endAtMs)),
+    defined(({ startAtMs }) => startAtMs),
+    defined(({ endAtMs }) => endAtMs),
     defined(({ keyTemplate }) => keyTemplate),
   ];
 }

@@ -24,7 +24,7 @@ beforeEach(async () => {
   });
 });
 afterEach(async () => {
-  offers.stop();
+  await offers.stop();
   if (open.redis.status === 'ready') await open.close();
   expect(faults).toEqual([]);
 });

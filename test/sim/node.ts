@@ -277,7 +277,7 @@ export class SimulatedNode {
       this.process.time.after(TIMES.drainMs, () => this.recorder.stop());
       await this.membership.stop();
       this.recorder.stop();
-      this.#offers.stop();
+      await this.#offers.stop();
       this.#disappear();
     });
   }

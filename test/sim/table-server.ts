@@ -51,6 +51,7 @@ export class TableServer extends Server {
           this.#of(shard).epoch > ((held as number[])[index] ?? 0) ? [{ shard }] : [],
         ),
       'insert-messages': (values) => this.#insertMessages(values),
+      'insert-new-messages': (values) => this.#insertMessages(values),
       'select-dispatch': ([ids]) => (ids as string[]).flatMap((id) => copyOf(this.messages.get(id))),
       'record-outcomes': (values) => this.#recordOutcomes(values),
       'select-messages-to-promote': ([shard, fromId, untilId, horizon, limit]) =>
@@ -96,7 +97,7 @@ export class TableServer extends Server {
       .sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
-  /** The columns in the order of insert-messages.sql. */
+  /** The columns in the order of insert-new-messages.sql. */
   #insertMessages(values: Values): object[] {
     const columns = values as unknown[][];
     (columns[0] ?? []).forEach((_id, index) => {
@@ -137,7 +138,7 @@ export class TableServer extends Server {
 
   #recordOutcomes(values: Values): object[] {
     const [ids, states, attempts] = values as [string[], string[], number[]];
-    const nextAttempts = values[9] as (string | null)[];
+    const nextAttempts = values[9] as (number | null)[];
     return ids.flatMap((id, index) => {
       const row = this.messages.get(id);
       const state = states[index] ?? '';
@@ -161,6 +162,6 @@ function copyOf(row: MessageRow | undefined): MessageRow[] {
   return row === undefined ? [] : [{ ...row }];
 }
 
-function timeOf(text: unknown): number {
-  return Date.parse(text as string);
+function timeOf(value: unknown): number {
+  return typeof value === 'number' ? value : Date.parse(value as string);
 }

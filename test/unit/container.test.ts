@@ -175,8 +175,8 @@ describe('the image', () => {
     const [program, flag, script = ''] = JSON.parse(command) as string[];
     expect([program, flag]).toEqual(['sh', '-c']);
     const [, file = ''] = /exec node dist\/(\S+)$/.exec(script) ?? [];
-    // What the build makes of src/main.ts.
-    expect(read('scripts/bundle.mjs')).toContain(`entryFileNames: '${file}'`);
+    // What the build lays beside the program that it makes of src/main.ts.
+    expect(read('scripts/bundle.mjs')).toContain(`path.join(dist, '${file}')`);
     expect(instructions('final', 'COPY')).toContain('--from=build /app/dist ./dist');
     expect(instructions('final', 'USER')).toEqual(['node']);
   });
