@@ -73,7 +73,7 @@ const QUICK: Sizes = {
   lag: { rates: [200], seconds: 5, promoted: 5_000 },
   herd: { size: 1_000, windowMs: 5_000, leadMs: 8_000 },
   sustained: { perSecond: 200, minutes: 2, minuteMs: 4_000 },
-  watchers: { sockets: 200, rounds: 1 },
+  watchers: { sockets: 200, rounds: 3 },
   lists: { questions: 20, warmUp: 5, deadLetters: 5_000, marked: 100 },
 };
 
