@@ -12,6 +12,7 @@ import type { BenchStores } from './stores.js';
 
 const MAIN = fileURLToPath(new URL('../node.js', import.meta.url));
 const TOKEN = 'bench-token-0123456789';
+const ADMIN_TOKEN = 'bench-admin-token-0123456789';
 const BATCH_ITEMS = 500;
 const BATCHES_AT_ONCE = 4;
 
@@ -100,6 +101,7 @@ function environment(stores: BenchStores, port: number, concurrency: number): Re
     CARILLON_DATABASE_URL: stores.postgres.url,
     CARILLON_REDIS_URL: stores.redis.url,
     CARILLON_TOKEN: TOKEN,
+    CARILLON_ADMIN_TOKEN: ADMIN_TOKEN,
     CARILLON_CURRENT_SIGNING_KEY: SIGNING_KEY,
     CARILLON_NEXT_SIGNING_KEY: `${SIGNING_KEY}_next`,
     CARILLON_ALLOW_PRIVATE_DESTINATIONS: 'true',
@@ -146,6 +148,11 @@ export function itemOf(destination: string, { index, dueAtMs }: Due, tellDue: bo
 /** What a request proves itself with. */
 export function bearer(): Record<string, string> {
   return { authorization: `Bearer ${TOKEN}` };
+}
+
+/** What one of an administrator proves itself with. */
+export function adminBearer(): Record<string, string> {
+  return { authorization: `Bearer ${ADMIN_TOKEN}` };
 }
 
 /** Calls the API; throws unless the answer is a good one. */

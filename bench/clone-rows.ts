@@ -141,6 +141,58 @@ export async function cloneHistory(chunk: Chunk, nowMs: number, days: number): P
   });
 }
 
+/** Dead letters that were given up in the time before, at `destinations` addresses, each of which answers in one of two ways. */
+export async function cloneDeadLetters(
+  chunk: Chunk,
+  died: { readonly nowMs: number; readonly spanMs: number; readonly destinations: number },
+): Promise<void> {
+  const { table, first, end, shards } = chunk;
+  await insertClones(table, 'messages', TEMPLATES.message, {
+    values: {
+      id: MESSAGE_ID('s.due_ms', 's.chance'),
+      shard: SHARD_OF_MESSAGE('s.chance', shards),
+      state: `'failed'`,
+      in_dlq: 'true',
+      due_at: TIME('s.due_ms'),
+      next_attempt_at: TIME('s.due_ms'),
+      created_at: TIME('s.due_ms - 10'),
+      started_at: TIME('s.due_ms + 3'),
+      finished_at: TIME('s.due_ms + 20'),
+      attempts: '1',
+      last_status: 'case when s.n % 2 = 0 then 500 else 503 end',
+      last_error: `'the receiver answered with an error'`,
+      destination: `template.destination || '/broken/' || s.n % ${died.destinations}`,
+      body: BODY('s.n'),
+    },
+    source: `(select n, ${died.nowMs - died.spanMs} + floor(random() * ${died.spanMs})::bigint as due_ms, ${CHANCE} as chance
+      from generate_series(${first}, ${end - 1}) n offset 0) s`,
+  });
+}
+
+/** Occurrences of one schedule that ran in the time before, evenly. */
+export async function cloneRuns(
+  chunk: Chunk,
+  ran: { readonly scheduleId: string; readonly nowMs: number; readonly spanMs: number },
+): Promise<void> {
+  const { table, first, end, rows, shards } = chunk;
+  await insertClones(table, 'messages', TEMPLATES.ran, {
+    values: {
+      id: MESSAGE_ID('s.due_ms', 's.chance'),
+      shard: String(shardOfSchedule(TENANT, ran.scheduleId, shards)),
+      schedule_id: '$1',
+      occurrence_at: TIME('s.due_ms'),
+      due_at: TIME('s.due_ms'),
+      next_attempt_at: TIME('s.due_ms'),
+      created_at: TIME('s.due_ms + 3'),
+      started_at: TIME('s.due_ms + 6'),
+      finished_at: TIME('s.due_ms + 16'),
+    },
+    source: `(select ${ran.nowMs - ran.spanMs} + n * ${Math.floor(ran.spanMs / rows)}::bigint as due_ms, ${CHANCE} as chance
+      from generate_series(${first}, ${end - 1}) n offset 0) s`,
+    parameters: [ran.scheduleId],
+  });
+}
+
 interface Clones {
   /** SQL of the columns that are not the template's, from the source `s`. */
   readonly values: Readonly<Record<string, string>>;

@@ -11,6 +11,8 @@ export interface Heat {
   readonly perSecond: number;
   readonly cpu: Cpu;
   readonly receiverCpu: number;
+  /** Of what was there beside the node; not the node's. */
+  readonly besideCpu: number;
   /** What accepting the messages cost beforehand. */
   readonly acceptCpu: Cpu | null;
   /** Cores that other programs used meanwhile. */
@@ -18,7 +20,9 @@ export interface Heat {
   readonly loadAverage: number;
 }
 
-export function mediansOf(heats: readonly Heat[]): Omit<Heat, 'loadAverage'>[] {
+export type MedianHeat = Omit<Heat, 'loadAverage' | 'besideCpu'>;
+
+export function mediansOf(heats: readonly Heat[]): MedianHeat[] {
   const groups = new Map<string, Heat[]>();
   for (const heat of heats) {
     const name = `${heat.concurrency} ${heat.contender}`;
@@ -45,14 +49,14 @@ export function mediansOf(heats: readonly Heat[]): Omit<Heat, 'loadAverage'>[] {
   });
 }
 
-export function printMedians(medians: readonly Omit<Heat, 'loadAverage'>[]): void {
+export function printMedians(medians: readonly MedianHeat[]): void {
   printTable(
     [
       ...['', 'at once', 'a second', '× BullMQ', '× floor', 'CPU', '× BullMQ', 'node', 'Redis', 'PostgreSQL'],
       ...['accept', 'receiver', 'others'],
     ],
     medians.map((row) => {
-      const to = (contender: Contender, value: (heat: Omit<Heat, 'loadAverage'>) => number): string => {
+      const to = (contender: Contender, value: (heat: MedianHeat) => number): string => {
         const other = medians.find((one) => one.concurrency === row.concurrency && one.contender === contender);
         return other === undefined ? '' : (value(row) / value(other)).toFixed(2);
       };

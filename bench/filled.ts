@@ -43,7 +43,7 @@ const CHUNK_ROWS = 100_000;
 /** Loaded at once: a core for each. */
 const LOADERS = 2;
 /** Nobody listens there: what is loaded must not be delivered. */
-const NOWHERE = 'http://127.0.0.1:9/nowhere';
+export const NOWHERE = 'http://127.0.0.1:9/nowhere';
 const TEMPLATE = 'template';
 const MIGRATIONS = new URL('../src/table/migrations/', import.meta.url);
 const POLL_MS = 50;

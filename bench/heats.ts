@@ -5,7 +5,7 @@
  * messages cost beforehand.
  */
 import { startBullmq } from './bullmq-side.js';
-import { startCarillon } from './carillon-node.js';
+import { startCarillon, type CarillonNode } from './carillon-node.js';
 import { Child } from './child.js';
 import { expectMessages, now, sleep, sleepUntil, warmUp, type Course } from './course.js';
 import type { Contender, Heat } from './delivery-report.js';
@@ -26,6 +26,17 @@ export interface Task {
   readonly leadMs?: number;
   /** Shows where the CPU goes. */
   readonly profile?: boolean;
+  /** Starts what is there beside Carillon's node, in a process of its own whose CPU is not the node's. */
+  readonly beside?: (node: CarillonNode) => Promise<Beside>;
+}
+
+/** A process that is there during a heat. */
+export interface Beside {
+  readonly pid: number;
+  /** Told when what is measured begins, and when it is over. */
+  begin(): Promise<void>;
+  end(): Promise<void>;
+  stop(): Promise<void>;
 }
 
 const FLOOR_WARM_UP = 2_000;
@@ -59,9 +70,11 @@ async function runFloor(task: Task): Promise<Heat> {
 async function runCarillon(task: Task): Promise<Heat> {
   const { course, messages, concurrency, settings = {}, profile = false } = task;
   const node = await startCarillon(course.stores, concurrency, profile ? profilingArguments() : [], 'node-1', settings);
+  let beside: Beside | null = null;
   try {
     await warmUp(course, (count) => node.publish(course.url, dueTogether(count, Date.now() + 1_000)));
-    const meter = new Meter(course, node.pid);
+    beside = (await task.beside?.(node)) ?? null;
+    const meter = new Meter(course, node.pid, beside?.pid ?? null);
     const { dueAtMs, used, done } = await acceptAhead(
       async (atMs) => {
         const arrived = await expectMessages(course, messages);
@@ -78,13 +91,16 @@ async function runCarillon(task: Task): Promise<Heat> {
     if (profile) await resetCounters(course.stores);
     await sleepUntil(dueAtMs);
     meter.restart();
+    await beside?.begin();
     await done();
     const durationMs = now() - dueAtMs;
+    await beside?.end();
     await sleep(SETTLE_MS);
     const heat = finish('carillon', task, meter, durationMs, acceptCpu);
     if (profile) await printCounters(course.stores);
     return heat;
   } finally {
+    await beside?.stop();
     await node.stop();
   }
 }
@@ -187,6 +203,7 @@ export function finish(
     perSecond: Math.round(messages / (durationMs / 1_000)),
     cpu: perThousand(counted, messages),
     receiverCpu: rounded((used.receiver / messages) * 1_000, 4),
+    besideCpu: rounded((used.client / messages) * 1_000, 4),
     acceptCpu,
     otherCores: used.otherCores,
     loadAverage: rounded(loadAverage(), 1),

@@ -37,6 +37,16 @@ export interface Sizes {
     readonly leadMs: number;
   };
   readonly sustained: { readonly perSecond: number; readonly minutes: number; readonly minuteMs: number };
+  readonly lists: {
+    /** Of each kind, after `warmUp` others. */
+    readonly questions: number;
+    readonly warmUp: number;
+    readonly deadLetters: number;
+    /** Messages, and schedules, that have a label and what else a list is filtered by. */
+    readonly marked: number;
+  };
+  /** Messages and their lead are those of `deliver`. */
+  readonly watchers: { readonly sockets: number; readonly rounds: number };
 }
 
 const FULL: Sizes = {
@@ -49,6 +59,8 @@ const FULL: Sizes = {
   lag: { rates: [30, 200, 1_000], seconds: 60, promoted: 100_000 },
   herd: { size: 50_000, windowMs: 60_000, leadMs: 20_000 },
   sustained: { perSecond: 200, minutes: 15, minuteMs: 60_000 },
+  watchers: { sockets: 200, rounds: 5 },
+  lists: { questions: 40, warmUp: 10, deadLetters: 50_000, marked: 200 },
 };
 
 const QUICK: Sizes = {
@@ -61,6 +73,8 @@ const QUICK: Sizes = {
   lag: { rates: [200], seconds: 5, promoted: 5_000 },
   herd: { size: 1_000, windowMs: 5_000, leadMs: 8_000 },
   sustained: { perSecond: 200, minutes: 2, minuteMs: 4_000 },
+  watchers: { sockets: 200, rounds: 3 },
+  lists: { questions: 20, warmUp: 5, deadLetters: 5_000, marked: 100 },
 };
 
 const SMOKE: Sizes = {
@@ -73,6 +87,8 @@ const SMOKE: Sizes = {
   lag: { rates: [100], seconds: 1, promoted: 500 },
   herd: { size: 100, windowMs: 2_000, leadMs: 4_000 },
   sustained: { perSecond: 50, minutes: 2, minuteMs: 1_000 },
+  watchers: { sockets: 20, rounds: 1 },
+  lists: { questions: 4, warmUp: 1, deadLetters: 400, marked: 60 },
 };
 
 /** Settings of all nodes: what only makes starts and stops longer is not what a smoke run is about. */

@@ -13,8 +13,10 @@ import { deliver } from './parts/deliver.js';
 import { herd } from './parts/herd.js';
 import { hold } from './parts/hold.js';
 import { lag } from './parts/lag.js';
+import { lists } from './parts/lists.js';
 import { restart } from './parts/restart.js';
 import { sustained } from './parts/sustained.js';
+import { watchers } from './parts/watchers.js';
 import { isKept, type Bench, type Line, type Part, type PartResult } from './parts/part.js';
 import { SMOKE_NODES, sizesOf, type Form } from './sizes.js';
 import { printLines } from './suite-table.js';
@@ -28,7 +30,9 @@ const PARTS = {
   lag,
   herd,
   sustained,
+  watchers,
   answer,
+  lists,
 } as const satisfies Record<string, Part>;
 
 type PartName = keyof typeof PARTS;

@@ -1,10 +1,12 @@
 // Dead letters: messages that failed for good and are listed until somebody deletes or retries them.
 
+import type { Clock } from '../domain/clock.js';
 import { fromUuid, messageIdFloor, type MessageId } from '../domain/ids.js';
 import type { HeaderMap, Message } from '../domain/message.js';
 import type { Database, Queryable } from './database.js';
 import { messageColumns, pending, timestamp } from './message-columns.js';
 import { withFilter, type MessageFilter } from './message-filter.js';
+import { Pace } from './pace.js';
 import { messageRecord, type MessageRecord, type MessageRecordRow } from './message-reads.js';
 
 const DAY_MS = 86_400_000;
@@ -42,29 +44,79 @@ export interface DeadLetterQuery {
   /** The last one of the page before; null for the first page. */
   readonly after: DeadLetterPlace | null;
   readonly limit: number;
-  readonly nowMs: number;
 }
 
-/** One page, the latest first; `more` when others follow. */
+export interface DeadLetterPage {
+  readonly refs: readonly DeadLetterRef[];
+  /** After which the next page begins; null on the last one. A page may have fewer than asked for and still not be the last. */
+  readonly next: DeadLetterPlace | null;
+}
+
+/** One page, the latest first. */
 export async function pageDeadLetters(
   table: Queryable,
+  clock: Clock,
   tenantId: number,
   query: DeadLetterQuery,
-): Promise<{ refs: DeadLetterRef[]; more: boolean }> {
+): Promise<DeadLetterPage> {
+  const { limit } = query;
+  const pace = new Pace(clock, limit + 1);
+  const refs: DeadLetterRef[] = [];
+  let after = query.after;
+  for (;;) {
+    const { stepRows } = pace;
+    const step = await stepThrough(
+      table,
+      clock,
+      tenantId,
+      { ...query, after, limit: limit + 1 - refs.length },
+      stepRows,
+    );
+    refs.push(...step.refs);
+    if (refs.length > limit) return { refs: refs.slice(0, limit), next: refs[limit - 1] ?? null };
+    if (step.last === null || step.lookedAt < stepRows) return { refs, next: null };
+    after = step.last;
+    if (!pace.goOn()) return { refs, next: after };
+  }
+}
+
+interface Step {
+  readonly refs: readonly DeadLetterRef[];
+  readonly lookedAt: number;
+  /** Null when there was none to look at. */
+  readonly last: DeadLetterPlace | null;
+}
+
+async function stepThrough(
+  table: Queryable,
+  clock: Clock,
+  tenantId: number,
+  query: DeadLetterQuery,
+  stepRows: number,
+): Promise<Step> {
   const fixed = [
     tenantId,
     // Nothing dies before it is due, so what is due later is not there. A day is more than clocks differ.
-    messageIdFloor(query.nowMs + DAY_MS),
+    messageIdFloor(clock.nowMs() + DAY_MS),
     timestamp(query.fromMs),
     timestamp(query.toMs),
     timestamp(query.after?.diedAtMs ?? null),
     query.after?.id ?? null,
-    query.limit + 1,
+    stepRows,
+    query.limit,
   ];
   const { text, values } = withFilter('select-dead-letter-page', fixed, query.filter);
-  const rows = await table.text<{ id: string; finished_at: number; body_bytes: number }>(text, values);
+  const rows = await table.text<StepRow>(text, values);
   const refs = rows.map((row) => ({ id: fromUuid(row.id), diedAtMs: row.finished_at, bodyBytes: row.body_bytes }));
-  return { refs: refs.slice(0, query.limit), more: refs.length > query.limit };
+  return { refs: refs.slice(0, -1), lookedAt: rows.at(-1)?.looked_at ?? 0, last: refs.at(-1) ?? null };
+}
+
+interface StepRow {
+  readonly id: string;
+  readonly finished_at: number;
+  readonly body_bytes: number;
+  /** On the last row. */
+  readonly looked_at: number;
 }
 
 interface DeadLetterRow extends MessageRecordRow {

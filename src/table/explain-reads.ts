@@ -4,12 +4,10 @@ import { fromUuid, messageIdFloor } from '../domain/ids.js';
 import type { FailedAttempt, OccurrenceRecord, ScheduleChange, ShardGrant } from '../domain/explain-facts.js';
 import type { Queryable } from './database.js';
 import { timestamp } from './message-columns.js';
-import { attemptsOf, getRuns, type Run } from './runs.js';
+import { attemptsOf, COVERING_ROWS, getRuns, LATER_ROWS, type Run } from './runs.js';
 
 /** How many changes are looked at: the latest. */
 const CHANGES_MAX = 500;
-/** How many rows before an occurrence are looked at for a skipped one that covers it. */
-const COVERING_ROWS = 1_000;
 const ATTEMPTS_MAX = 20;
 
 /** The changes of a schedule, the oldest first. Also of one that is deleted. */
@@ -48,7 +46,7 @@ export async function occurrenceAround(
 ): Promise<OccurrenceReads> {
   const rows = await table.run<{ what: 'exact' | 'covers' | 'before'; id: string; held: boolean }>(
     'select-occurrence-around',
-    [tenantId, scheduleId, timestamp(fromMs), timestamp(toMs), messageIdFloor(fromMs), COVERING_ROWS],
+    [tenantId, scheduleId, timestamp(fromMs), timestamp(toMs), messageIdFloor(fromMs), COVERING_ROWS, LATER_ROWS],
   );
   const ids = rows.map(({ id }) => fromUuid(id));
   const runs = new Map((await getRuns(table, tenantId, ids, 0)).map((run) => [run.id, run]));

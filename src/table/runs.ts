@@ -6,7 +6,8 @@ import type { HeaderMap, MessageKind, MessageState } from '../domain/message.js'
 import type { Queryable } from './database.js';
 import { attemptRecord, type AttemptRecord, type AttemptRow } from './events.js';
 import { timestamp } from './message-columns.js';
-import { hasResidual, withFilter, type MessageFilter } from './message-filter.js';
+import { withFilter, type MessageFilter } from './message-filter.js';
+import { Pace } from './pace.js';
 
 export interface Run {
   readonly id: MessageId;
@@ -122,21 +123,17 @@ export interface RunPage {
 }
 
 const HIGHEST_ID = 'f'.repeat(32);
-/** How many rows one step looks at when a condition has no index. */
-const STEP_ROWS = 5_000;
-/** A page that has taken this long ends where it is. */
-const PAGE_BUDGET_MS = 2_000;
 
 /** One page of the record, the latest due first. */
 export async function pageRuns(table: Queryable, clock: Clock, tenantId: number, query: RunQuery): Promise<RunPage> {
-  const startedMs = clock.nowMs();
   const { lowId, highId } = idBounds(query.due);
   const wanted = query.limit + 1;
-  const stepRows = hasResidual(query.filter) ? Math.max(STEP_ROWS, wanted) : wanted;
+  const pace = new Pace(clock, wanted);
   const found: MessageId[] = [];
   let belowId = query.beforeId !== null && query.beforeId < highId ? query.beforeId : highId;
   let nextBeforeId: MessageId | null = null;
   for (;;) {
+    const { stepRows } = pace;
     const fixed = [tenantId, lowId, belowId, stepRows, wanted - found.length];
     const { text, values } = withFilter('select-run-page', fixed, query.filter);
     const [step] = await table.text<{ ids: string[]; looked_at: number; last_id: string | null }>(text, values);
@@ -147,10 +144,9 @@ export async function pageRuns(table: Queryable, clock: Clock, tenantId: number,
     }
     if (step?.last_id == null || step.looked_at < stepRows) break;
     belowId = fromUuid(step.last_id);
-    if (clock.nowMs() - startedMs > PAGE_BUDGET_MS) {
-      nextBeforeId = belowId;
-      break;
-    }
+    if (pace.goOn()) continue;
+    nextBeforeId = belowId;
+    break;
   }
   return { runs: await getRuns(table, tenantId, found.slice(0, query.limit), query.answerBytes), nextBeforeId };
 }
@@ -178,7 +174,7 @@ export async function attemptsOf(
   return rows.map(attemptRecord);
 }
 
-/** How many runs are in each state; null when there are more than `most` to count. */
+/** How many runs are in each state; null when more than `most` would have to be looked at. */
 export async function countRuns(
   table: Queryable,
   tenantId: number,
@@ -188,8 +184,8 @@ export async function countRuns(
 ): Promise<Record<MessageState, number> | null> {
   const { lowId, highId } = idBounds(due);
   const { text, values } = withFilter('count-runs', [tenantId, lowId, highId, most + 1], filter);
-  const rows = await table.text<{ state: MessageState; count: number }>(text, values);
-  if (rows.reduce((sum, row) => sum + row.count, 0) > most) return null;
+  const rows = await table.text<{ state: MessageState; count: number; looked_at: number }>(text, values);
+  if (rows.reduce((sum, row) => sum + row.looked_at, 0) > most) return null;
   const counts = { pending: 0, delivered: 0, failed: 0, canceled: 0, skipped: 0 };
   for (const row of rows) counts[row.state] = row.count;
   return counts;
@@ -216,7 +212,9 @@ export async function messagesOfKeys(
 }
 
 /** How many rows before an occurrence are looked at for a skipped one that covers it. */
-const COVERING_ROWS = 1_000;
+export const COVERING_ROWS = 1_000;
+/** How many rows due from its nominal time on are looked at for an occurrence's own: those that a delay and a window may put before it. */
+export const LATER_ROWS = 20_000;
 
 /** The message that records an occurrence (or the skipped one that covers it): none, one or both. */
 export async function messagesOfOccurrence(
@@ -231,6 +229,7 @@ export async function messagesOfOccurrence(
     timestamp(occurrenceAtMs),
     messageIdFloor(occurrenceAtMs),
     COVERING_ROWS,
+    LATER_ROWS,
   ]);
   return rows.map((row) => fromUuid(row.id));
 }

@@ -2,11 +2,12 @@
 // schedules that come and go meanwhile move nothing.
 //
 // A page takes steps. Each step takes the next ids from the narrowest index that the filter allows, then looks at those schedules with the
-// whole filter. What no index answers is looked at one by one, a bounded number in a step, for a bounded time: such a page may end early.
+// whole filter. What no index answers is looked at one by one, for a bounded time (pace.ts): such a page may end early.
 
 import type { Clock } from '../domain/clock.js';
 import type { Schedule, ScheduleState } from '../domain/schedule.js';
 import type { Queryable } from './database.js';
+import { Pace } from './pace.js';
 import { scheduleFromRow, type ScheduleRow } from './schedule-row.js';
 
 /** Any value within one field, all fields together; a field that is null asks nothing. */
@@ -38,11 +39,6 @@ export interface SchedulePage {
   readonly nextAfterId: string | null;
 }
 
-/** How many schedules one step looks at at most, and by how much steps widen up to there. */
-const STEP_ROWS = 5_000;
-const WIDENING = 8;
-/** A page that has taken this long ends where it is. */
-const PAGE_BUDGET_MS = 1_000;
 /** Bodies come with the schedules: a page that would be larger ends early. */
 const PAGE_BODY_BYTES = 8 * 2 ** 20;
 /** Greater than any character of an id. */
@@ -58,21 +54,19 @@ export async function pageSchedules(
   query: { readonly filter: ScheduleFilter; readonly afterId: string; readonly limit: number },
 ): Promise<SchedulePage> {
   const { filter, limit } = query;
-  const untilMs = clock.nowMs() + PAGE_BUDGET_MS;
-  const source = sourceOf(filter);
-  let stepRows = limit + 1;
+  const pace = new Pace(clock, limit + 1);
+  const sources = sourcesOf(filter);
   const found: Found[] = [];
   let afterId = query.afterId;
   let nextAfterId: string | null = null;
   for (;;) {
-    const ids = await nextIds(table, tenantId, { filter, source, afterId, limit: stepRows });
+    const { stepRows } = pace;
+    const ids = await nextIds(table, tenantId, { filter, sources, afterId, limit: stepRows });
     found.push(...(await wanted(table, tenantId, { filter, ids, limit: limit + 1 - found.length })));
     const last = ids.at(-1);
     if (found.length > limit || last === undefined || ids.length < stepRows) break;
     afterId = last;
-    // Where few are wanted, wider steps find them sooner.
-    stepRows = Math.max(stepRows, Math.min(stepRows * WIDENING, STEP_ROWS));
-    if (clock.nowMs() <= untilMs) continue;
+    if (pace.goOn()) continue;
     nextAfterId = last;
     break;
   }
@@ -86,30 +80,45 @@ interface Found {
   readonly body_bytes: number;
 }
 
-/** Where a step finds ids. */
+/** Where a step finds ids: an index that has all that are wanted, and others. */
 interface Source {
   readonly statement: string;
   readonly keys: readonly string[] | null;
 }
 
-function sourceOf({ states, labels, hosts }: ScheduleFilter): Source {
+function sourcesOf({ states, labels, hosts }: ScheduleFilter): readonly Source[] {
+  const sources: Source[] = [];
   if (labels !== null) {
-    return { statement: 'select-schedule-ids-by-mark', keys: labels.map((label) => `label ${label}`) };
+    sources.push({ statement: 'select-schedule-ids-by-mark', keys: labels.map((label) => `label ${label}`) });
   }
   if (hosts !== null) {
     const bare = new Set(hosts.map((host) => host.replace(/:\d*$/, '').slice(0, MARKED_HOST_LENGTH)));
-    return { statement: 'select-schedule-ids-by-mark', keys: [...bare].map((host) => `host ${host}`) };
+    sources.push({ statement: 'select-schedule-ids-by-mark', keys: [...bare].map((host) => `host ${host}`) });
   }
-  if (states?.includes('active') === false) return { statement: 'select-schedule-ids-by-state', keys: states };
-  return { statement: 'select-schedule-ids', keys: null };
+  if (states?.includes('active') === false) sources.push({ statement: 'select-schedule-ids-by-state', keys: states });
+  return sources.length > 0 ? sources : [{ statement: 'select-schedule-ids', keys: null }];
 }
 
-async function nextIds(
-  table: Queryable,
-  tenantId: number,
-  step: { filter: ScheduleFilter; source: Source; afterId: string; limit: number },
-): Promise<string[]> {
-  const { statement, keys } = step.source;
+interface Step {
+  readonly filter: ScheduleFilter;
+  readonly sources: readonly Source[];
+  readonly afterId: string;
+  readonly limit: number;
+}
+
+/** The next ids of the source that has the fewest of them here: a host may have millions of schedules, and two of them be paused. */
+async function nextIds(table: Queryable, tenantId: number, step: Step): Promise<readonly string[]> {
+  const found = await Promise.all(step.sources.map((source) => idsOf(table, tenantId, source, step)));
+  return found.reduce((best, ids) => (reachesFurther(ids, best, step.limit) ? ids : best));
+}
+
+/** What is shorter than asked for reaches the end. Ids are ASCII, whose order here is that of the table. */
+function reachesFurther(ids: readonly string[], best: readonly string[], limit: number): boolean {
+  if (ids.length < limit || best.length < limit) return ids.length < best.length;
+  return (ids.at(-1) ?? '') > (best.at(-1) ?? '');
+}
+
+async function idsOf(table: Queryable, tenantId: number, { statement, keys }: Source, step: Step): Promise<string[]> {
   const from = step.filter.idPrefix ?? '';
   const before = step.filter.idPrefix === null ? null : from + BEYOND_IDS;
   const values = [tenantId, from, step.afterId, before, step.limit, ...(keys === null ? [] : [keys])];

@@ -34,6 +34,8 @@ it('prints one object with the figures of every part', async () => {
     deliver: { perSecond: number, ratioToBullmq: number, cpuPer1000: number },
     lag: { rates: [{ coldRows: { p99Ms: number }, bullmq: { p99Ms: number } }], sweeping: { promoted: 500 } },
     herd: { together: { drainedMs: number }, spread: { others: { p99Ms: number } } },
+    watchers: { sockets: 20, ratio: number, bytesPerSecond: number, faults: 0 },
+    lists: { rows: 2_000, mostP99Ms: number },
   });
 });
 

@@ -125,6 +125,29 @@ describe('GET /v2/dlq', () => {
     expect(await list(`?fromDate=${NOW_MS - HOUR}`)).toHaveLength(2);
   });
 
+  it('is given up after its time where few are like that, with a cursor that goes on', async () => {
+    const [wanted] = await insertDead(
+      { lastStatus: 418, dueAtMs: NOW_MS - 2 * HOUR },
+      ...Array.from({ length: 25 }, () => ({})),
+    );
+    const steady = records.clock.nowMs;
+    // A clock on which every look takes a second.
+    records.clock.nowMs = () => (records.clock.value += 1_000);
+    try {
+      const pages: string[][] = [];
+      let cursor = '';
+      do {
+        const { json } = await records.get(`/v2/dlq?responseStatus=418&count=9${cursor}`);
+        pages.push(json.messages.map((message) => message.dlqId));
+        cursor = json.cursor === undefined ? '' : `&cursor=${json.cursor}`;
+      } while (cursor !== '');
+      expect(pages).toEqual([[], [], [wanted]]);
+    } finally {
+      records.clock.nowMs = steady;
+      records.clock.value = NOW_MS;
+    }
+  });
+
   it('refuses what it does not know', async () => {
     for (const [query, text] of [
       ['labeel=a', 'did you mean label?'],

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { messageIdFloor } from '../../src/domain/ids.js';
 import { timestamp } from '../../src/table/message-columns.js';
 import { withFilter, type MessageFilter } from '../../src/table/message-filter.js';
+import { sql } from '../../src/table/sql.js';
 import { DAY, Records } from '../support/records.js';
 
 const NOW_MS = Date.parse('2026-06-17T12:00:00Z');
@@ -42,7 +43,16 @@ it('one message and its attempts are looked for in one week', async () => {
 
 it('dead letters and failed attempts are not looked for in weeks to come', async () => {
   const bound = messageIdFloor(NOW_MS + DAY);
-  const letters = await weeksOf('select-dead-letter-page', [records.tenants[0], bound, null, null, null, null, 101]);
+  const letters = await weeksOf('select-dead-letter-page', [
+    records.tenants[0],
+    bound,
+    null,
+    null,
+    null,
+    null,
+    101,
+    101,
+  ]);
   expect(letters.at(-1)).toBe('20260615');
   const stretch = [timestamp(NOW_MS - DAY), timestamp(NOW_MS)];
   const attempts = await weeksOf('select-attempt-marks', [records.tenants[0], ...stretch, bound, 100]);
@@ -69,4 +79,43 @@ it('a stretch of events is found in each week by the indexes of time', async () 
   const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
   expect(plan).toMatch(/Bitmap Heap Scan on messages_20260601/);
   expect(plan).not.toMatch(/Seq Scan on messages_20260(525|601|608)/);
+});
+
+it('the latest runs of one schedule are read from its index, in order, whatever it ran before', async () => {
+  await records.database.text(
+    `insert into messages (id, tenant_id, shard, kind, state, schedule_id, due_at, next_attempt_at, created_at, destination, method, max_retries,
+       timeout_ms)
+     select (lpad(to_hex(ms), 12, '0') || '70008001' || lpad(to_hex(n), 12, '0'))::uuid, $2, 0, 'occurrence', 'delivered',
+       case when n % 10 = 0 then 'busy' else 'other' || n % 1000 end, at, at, at, repeat('x', 100), 'POST', 3, 1000
+     from (select n, ms, to_timestamp(ms / 1000.0) as at from (
+       select n, ($1::bigint - n * 60000::bigint) as ms from generate_series(1, 30000) n) spread) timed`,
+    [NOW_MS, records.tenants[0]],
+  );
+  await records.database.text('vacuum analyze messages');
+  const fixed = [records.tenants[0], messageIdFloor(0), messageIdFloor(NOW_MS), 16, 16];
+  const { text, values } = withFilter('select-run-page', fixed, { scheduleIds: ['busy'] });
+  const rows = await records.database.text<{ 'QUERY PLAN': string }>(`explain (analyze, format text) ${text}`, values);
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  // 16 rows of the latest week; in the order of the index nothing is sorted but the page itself.
+  const scans = [
+    ...plan.matchAll(/Index Scan Backward using messages_\d+_tenant_id_schedule_id_id_idx .*?actual.*?rows=(\d+)/g),
+  ];
+  expect(
+    scans.map(([, read]) => Number(read)),
+    plan,
+  ).toContain(16);
+  expect(plan).not.toMatch(/Bitmap Heap Scan/);
+});
+
+it('a moment in which a schedule did not run is not looked for in all that it ran since', async () => {
+  const stretch = [timestamp(NOW_MS - 10 * DAY), timestamp(NOW_MS - 10 * DAY)];
+  const values = [records.tenants[0], 'busy', ...stretch, messageIdFloor(NOW_MS - 10 * DAY), 7, 5];
+  const rows = await records.database.text<{ 'QUERY PLAN': string }>(
+    `explain (analyze, format text) ${sql('select-occurrence-around')}`,
+    values,
+  );
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  const read = [...plan.matchAll(/ on messages_\d+ .*?actual.*?rows=(\d+)/g)].map((match) => Number(match[1]));
+  expect(Math.max(...read), plan).toBe(7);
+  expect(read, plan).toContain(5);
 });

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { messageId } from '../../src/domain/ids.js';
+import { countRuns } from '../../src/table/runs.js';
 import { DAY, HOUR, MINUTE, Records, SECOND, type Shown } from '../support/records.js';
 
 const NOW_MS = Date.parse('2026-06-17T12:00:00Z');
@@ -241,7 +242,7 @@ describe('GET /v2/runs', () => {
          max_retries, timeout_ms)
        select (lpad(to_hex($1::bigint + n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid, $2, 0, 'message', 'delivered',
          now(), now(), now(), 'https://a.test/', 'POST', 3, 1000
-       from generate_series(1, 12000) n`,
+       from generate_series(1, 250) n`,
       [NOW_MS - HOUR, records.tenants[0]],
     );
     // A clock on which every look takes three seconds.
@@ -258,7 +259,7 @@ describe('GET /v2/runs', () => {
         cursor = json.cursor === undefined ? '' : `&cursor=${json.cursor}`;
       } while (cursor !== '');
       expect(seen).toEqual([id]);
-      expect(sizes).toEqual([0, 0, 1]);
+      expect(sizes.slice(0, 2)).toEqual([0, 0]);
     } finally {
       records.clock.nowMs = steady;
       records.clock.value = NOW_MS;
@@ -301,5 +302,13 @@ describe('GET /v2/runs/counts', () => {
     expect(await counts('?label=n&from=2026-06-17')).toMatchObject({ pending: 0, delivered: 4, failed: 3 });
     expect(await counts('?label=none')).toEqual({ pending: 0, delivered: 0, failed: 0, canceled: 0, skipped: 0 });
     expect((await records.get('/v2/runs/counts?count=1')).status).toBe(400);
+  });
+
+  it('reads no more than it may, however few the filter wants', async () => {
+    await records.insert(...Array.from({ length: 4 }, () => records.delivered({})));
+    const [tenant] = records.tenants;
+    const due = { fromMs: null, toMs: null };
+    expect(await countRuns(records.database, tenant, { hosts: ['nowhere.test'] }, due, 3)).toBeNull();
+    expect(await countRuns(records.database, tenant, { labels: ['none'] }, due, 3)).toMatchObject({ delivered: 0 });
   });
 });

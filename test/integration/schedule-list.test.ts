@@ -197,4 +197,19 @@ describe('in a table of some size, a page', () => {
     const page = await pageSchedules(records.database, clock, records.tenants[0], { filter, afterId: '', limit: 9 });
     expect(page).toEqual({ schedules: [], nextAfterId: 's00000010' });
   });
+
+  it('looks where the fewest are: for the paused ones of a host among the paused ones', async () => {
+    let nowMs = NOW_MS;
+    // Time for one step.
+    const clock = { nowMs: () => (nowMs += 1_001) };
+    const filter = { ...ALL_SCHEDULES, hosts: ['h0.test'], states: ['paused' as const] };
+    const page = await pageSchedules(records.database, clock, records.tenants[0], { filter, afterId: '', limit: 9 });
+    const thousands = Array.from({ length: 9 }, (_, n) => `s0000${n + 1}000`);
+    expect(page.schedules.map(({ id }) => id)).toEqual(thousands);
+    const none = { ...filter, hosts: ['h1.test'] };
+    const end = await pageSchedules(records.database, clock, records.tenants[0], {
+      ...{ filter: none, afterId: 's00029000', limit: 9 },
+    });
+    expect(end).toEqual({ schedules: [], nextAfterId: null });
+  });
 });

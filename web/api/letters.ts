@@ -1,6 +1,6 @@
 // What the page asks and does about dead letters. Many are handled a part at a time, so that there is progress to show and a stop.
 
-import type { Page } from './pages.js';
+import type { Page } from './gather.js';
 import { request } from './request.js';
 import type { DeadLetter } from './shapes.js';
 
@@ -30,7 +30,7 @@ export interface LetterFilter {
 }
 
 /** So many are read for the groups that a tenant's own token sees. */
-const GROUPED_BY_PAGE = { pages: 5, count: '100' };
+const GROUPED_BY_PAGE = { pages: 5, count: 100 };
 /** So many are handled in one call. */
 const PART = 100;
 
@@ -40,7 +40,7 @@ export async function letterGroups(tenant: string, signal: AbortSignal): Promise
   const letters: DeadLetter[] = [];
   let cursor = '';
   for (let page = 0; page < GROUPED_BY_PAGE.pages && (page === 0 || cursor !== ''); page += 1) {
-    const read = await listLetters({}, cursor, signal);
+    const read = await listLetters({}, { cursor, count: GROUPED_BY_PAGE.count, signal });
     letters.push(...read.items);
     cursor = read.cursor ?? '';
   }
@@ -72,11 +72,10 @@ export function diedAtMs(dlqId: string): number {
 
 export async function listLetters(
   filter: LetterFilter,
-  cursor: string,
-  signal: AbortSignal,
+  { cursor, count, signal }: { cursor: string; count: number; signal: AbortSignal },
 ): Promise<Page<DeadLetter>> {
   const { messages, cursor: next } = await request<{ messages: DeadLetter[]; cursor?: string }>('/v2/dlq', {
-    query: { ...filter, count: GROUPED_BY_PAGE.count, cursor },
+    query: { ...filter, count: String(count), cursor },
     signal,
   });
   return { items: messages, cursor: next };

@@ -1,13 +1,8 @@
 // Turns the pages of a list that has cursors: back and forth, one page in memory, from the start again when the question changes.
 
 import { useEffect, useState } from 'preact/hooks';
+import { gather, type Page, type ReadPage } from './gather.js';
 import { useLoaded, type Loaded } from './loaded.js';
-
-export interface Page<Item> {
-  readonly items: readonly Item[];
-  /** Absent on the last page. */
-  readonly cursor?: string | undefined;
-}
 
 export interface Pages<Item> extends Loaded<Page<Item>> {
   /** From 1. */
@@ -19,21 +14,20 @@ export interface Pages<Item> extends Loaded<Page<Item>> {
 /** Typing must not ask for each letter. */
 const TYPING_MS = 160;
 
-/** `key` is the question: what is filtered by, as text. `read` gets the cursor, '' for the first page. */
-export function usePages<Item>(
-  key: string,
-  read: (cursor: string, signal: AbortSignal) => Promise<Page<Item>>,
-  everyMs = 0,
-): Pages<Item> {
+/** Where few are found a page is looked for so long. */
+const LOOKING_MS = 1_000;
+
+/** `key` is the question: what is filtered by, as text. `count` is how many a page has. */
+export function usePages<Item>(key: string, count: number, read: ReadPage<Item>, everyMs = 0): Pages<Item> {
   // The cursors of the pages up to the shown one.
   const [trail, setTrail] = useState<readonly string[]>(['']);
   useEffect(() => setTrail(['']), [key]);
   const cursor = trail.at(-1) ?? '';
-  const loaded = useLoaded(`${key}\n${cursor}`, (signal) => read(cursor, signal), {
-    waitMs: TYPING_MS,
-    keepOld: true,
-    everyMs,
-  });
+  const loaded = useLoaded(
+    `${key}\n${cursor}`,
+    (signal) => gather(read, { cursor, count, longestMs: LOOKING_MS, signal }),
+    { waitMs: TYPING_MS, keepOld: true, everyMs },
+  );
   const after = loaded.value?.cursor;
   return {
     ...loaded,

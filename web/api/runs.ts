@@ -1,6 +1,6 @@
 // What the page asks and does about messages and their record.
 
-import type { Page } from './pages.js';
+import type { Page } from './gather.js';
 import { request } from './request.js';
 import type { Run, RunDetail, RunPage, RunState } from './shapes.js';
 
@@ -19,7 +19,7 @@ export interface RunFilter {
 
 export async function listRuns(
   filter: RunFilter,
-  { cursor = '', count = 50, signal }: { cursor?: string; count?: number; signal: AbortSignal },
+  { cursor = '', count, signal }: { cursor?: string; count: number; signal: AbortSignal },
 ): Promise<Page<Run>> {
   const page = await request<RunPage>('/v2/runs', { query: { ...filter, count: String(count), cursor }, signal });
   return { items: page.runs, cursor: page.cursor };

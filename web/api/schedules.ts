@@ -1,6 +1,6 @@
 // What the page asks and does about schedules.
 
-import type { Page } from './pages.js';
+import type { Page } from './gather.js';
 import { request } from './request.js';
 import type { NextTimes, Schedule } from './shapes.js';
 
@@ -12,13 +12,9 @@ export interface ScheduleFilter {
   readonly search?: string;
 }
 
-const PAGE = 50;
-
 export async function listSchedules(
   filter: ScheduleFilter,
-  cursor: string,
-  signal: AbortSignal,
-  count = PAGE,
+  { cursor, count, signal }: { cursor: string; count: number; signal: AbortSignal },
 ): Promise<Page<Schedule>> {
   const { schedules, cursor: next } = await request<{ schedules: Schedule[]; cursor?: string }>('/v2/schedules', {
     query: { ...filter, count: String(count), cursor },

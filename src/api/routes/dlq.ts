@@ -224,20 +224,18 @@ async function readPage(
   countMax: number,
 ): Promise<Page> {
   const isList = countMax === PAGE_COUNT_MAX;
-  const { refs: found, more } = await pageDeadLetters(services.database, tenantId, {
+  const { refs: found, next } = await pageDeadLetters(services.database, services.clock, tenantId, {
     filter: readFilter(parameters),
     ...readDates(parameters),
     after: readAfter(parameters),
     limit: parameters.count(DEFAULT_COUNT, countMax, isList),
-    nowMs: services.clock.nowMs(),
   });
   const refs = isList ? (byBodyBytes(found)[0] ?? []) : found;
-  const last = refs.at(-1);
-  const hasNext = last !== undefined && (more || refs.length < found.length);
+  const last = refs.length < found.length ? (refs.at(-1) ?? null) : next;
   return {
     refs,
     ids: refs.map((ref) => ref.id),
-    cursor: hasNext ? { cursor: writeCursor('dlq', [last.diedAtMs, last.id]) } : {},
+    cursor: last === null ? {} : { cursor: writeCursor('dlq', [last.diedAtMs, last.id]) },
   };
 }
 

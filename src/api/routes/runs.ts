@@ -80,7 +80,7 @@ export function registerRuns(app: FastifyInstance, services: ApiServices): void 
       schema: {
         ...common,
         summary: 'How many runs are in each state',
-        description: `Takes the filters of GET /v2/runs. More than ${COUNTED_ROWS_MAX} runs are not counted: narrow the filter.`,
+        description: `Takes the filters of GET /v2/runs. No more than ${COUNTED_ROWS_MAX} runs are looked at: narrow the time, or give a schedule or a label.`,
         querystring: runCountParameters,
         response: responses({ 200: runCounts }, 400, 401, 403, 503),
       },
@@ -92,7 +92,7 @@ export function registerRuns(app: FastifyInstance, services: ApiServices): void 
       if (counts !== null) return counts;
       throw new CarillonError(
         'LIMIT_EXCEEDED',
-        `more than ${COUNTED_ROWS_MAX} runs match, which takes too long to count; narrow it with from and to, or a schedule`,
+        `more than ${COUNTED_ROWS_MAX} runs would have to be looked at, which takes too long; narrow it with from and to, a schedule or a label`,
       );
     },
   );

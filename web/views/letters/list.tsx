@@ -13,9 +13,14 @@ import { When } from '../../parts/time.js';
 import { href } from '../../route.js';
 import { handle, HandlingDialog } from './handling.js';
 
+/** No more than these are in the page, whatever the list holds. */
+const PAGE = 100;
+
 export function LetterList(): JSX.Element {
   const filter: LetterFilter = { url: filterOf('url'), responseStatus: filterOf('responseStatus') };
-  const pages = usePages(JSON.stringify(filter), (cursor, signal) => listLetters(filter, cursor, signal));
+  const pages = usePages(JSON.stringify(filter), PAGE, (cursor, count, signal) =>
+    listLetters(filter, { cursor, count, signal }),
+  );
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const items = pages.value?.items ?? [];
   const ids = items.map(({ dlqId }) => dlqId).filter((id) => chosen.has(id));

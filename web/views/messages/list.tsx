@@ -16,6 +16,8 @@ import { setQuery } from '../../route.js';
 import { RunTable } from './table.js';
 
 const REFRESH_MS = 10_000;
+/** No more than these are in the page, whatever the list holds. */
+const PAGE = 50;
 const SPANS: Readonly<Record<string, number>> = { hour: 3_600_000, day: 86_400_000, week: 7 * 86_400_000 };
 
 export function MessageList(): JSX.Element {
@@ -31,7 +33,8 @@ export function MessageList(): JSX.Element {
   const key = JSON.stringify([filter, when]);
   const pages = usePages(
     key,
-    (cursor, signal) => listRuns({ ...filter, ...between(when) }, { cursor, signal }),
+    PAGE,
+    (cursor, count, signal) => listRuns({ ...filter, ...between(when) }, { cursor, count, signal }),
     REFRESH_MS,
   );
   const items = pages.value?.items ?? [];

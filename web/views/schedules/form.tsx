@@ -293,6 +293,6 @@ function WhatItDoes({ draft, generation }: { draft: Draft; generation: number })
 
 /** An id sorts before all that begin with it. */
 async function exists(id: string, signal: AbortSignal): Promise<boolean> {
-  const { items } = await listSchedules({ idPrefix: id }, '', signal, 1);
+  const { items } = await listSchedules({ idPrefix: id }, { cursor: '', count: 1, signal });
   return items[0]?.scheduleId === id;
 }

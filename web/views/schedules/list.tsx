@@ -15,6 +15,8 @@ import { href } from '../../route.js';
 import { askToPause, askToResume, askToTrigger } from './actions.js';
 
 const REFRESH_MS = 10_000;
+/** No more than these are in the page, whatever the list holds. */
+const PAGE = 50;
 
 export function ScheduleList(): JSX.Element {
   const text = filterOf('q');
@@ -25,7 +27,12 @@ export function ScheduleList(): JSX.Element {
     [filterOf('in') === 'any' ? 'search' : 'idPrefix']: text,
   };
   const key = JSON.stringify(filter);
-  const pages = usePages(key, (cursor, signal) => listSchedules(filter, cursor, signal), REFRESH_MS);
+  const pages = usePages(
+    key,
+    PAGE,
+    (cursor, count, signal) => listSchedules(filter, { cursor, count, signal }),
+    REFRESH_MS,
+  );
   const items = pages.value?.items ?? [];
   const isFiltered = Object.values(filter).some((value) => value !== '');
   return (

@@ -1,0 +1,153 @@
+/** Watchers: deliveries a second, and the CPU they cost, with admin websockets open that read every delta, beside none. */
+import type { CarillonNode } from '../carillon-node.js';
+import { Child } from '../child.js';
+import type { Heat } from '../delivery-report.js';
+import { median, rounded } from '../figures.js';
+import { HEATS, type Beside, type Task } from '../heats.js';
+import { total } from '../meter.js';
+import type { Watched } from '../watcher.js';
+import type { Bench, Line, PartResult } from './part.js';
+
+const WAYS = ['none', 'watched'] as const;
+type Way = (typeof WAYS)[number];
+
+const RATIO_LEAST = 0.95;
+
+/** Of some runs, the medians. */
+interface Delivered {
+  readonly perSecond: number;
+  /** CPU seconds for 1,000 deliveries, of the node and its stores. */
+  readonly cpuPer1000: number;
+  /** CPU seconds of the watchers meanwhile, for 1,000 deliveries: not the node's. */
+  readonly watchersCpuPer1000: number;
+}
+
+export async function watchers(bench: Bench): Promise<PartResult> {
+  const { sockets, rounds } = bench.sizes.watchers;
+  const filled = await bench.filled(0);
+  const heats = new Map(WAYS.map((way): [Way, Heat[]] => [way, []]));
+  const seen: Watched[] = [];
+  const { messages, concurrency, leadMs } = bench.sizes.deliver;
+  const task: Task = {
+    ...{ messages, concurrency, leadMs, settings: filled.prefix },
+    course: { ...bench.course, stores: filled.stores },
+  };
+  for (let round = 0; round < rounds; round++) {
+    for (const way of round % 2 === 0 ? WAYS : [...WAYS].reverse()) {
+      await bench.course.stores.flushRedis();
+      const heat = await HEATS.carillon(
+        way === 'none' ? task : { ...task, beside: (node) => startWatchers(node, sockets, seen) },
+      );
+      bench.say(
+        `watchers ${way}: ${heat.perSecond} a second, CPU ${total(heat.cpu).toFixed(3)}, others ${heat.otherCores}`,
+      );
+      heats.get(way)?.push(heat);
+    }
+  }
+  await filled.tidy();
+  const medians = Object.fromEntries([...heats].map(([way, of]) => [way, medianOf(of)])) as Record<Way, Delivered>;
+  const socket = eachSocket(seen, sockets);
+  const ratio = ratioOf(heats, ({ perSecond }) => perSecond);
+  const cpuRatio = ratioOf(heats, ({ cpu }) => total(cpu));
+  return {
+    figures: {
+      sockets,
+      rounds,
+      messages,
+      concurrency,
+      ratio,
+      cpuRatio,
+      ...socket,
+      medians,
+      heats: Object.fromEntries(heats),
+    },
+    lines: linesOf(sockets, medians, { ratio, cpuRatio, ...socket }),
+  };
+}
+
+/** Opens the sockets; `seen` gets what they read in the heat. */
+async function startWatchers(node: CarillonNode, sockets: number, seen: Watched[]): Promise<Beside> {
+  const child = new Child('watcher.js', { url: node.url, sockets });
+  try {
+    await child.next('watching');
+  } catch (error) {
+    await child.stop();
+    throw error;
+  }
+  return {
+    pid: child.pid,
+    begin: async () => {
+      await child.ask({ kind: 'begin' }, 'begun');
+    },
+    end: async () => {
+      seen.push(await child.ask<Watched>({ kind: 'end' }, 'ended'));
+    },
+    stop: () => child.stop(),
+  };
+}
+
+interface EachSocket {
+  readonly bytesPerSecond: number;
+  readonly deltasPerSecond: number;
+  /** Of all sockets in all rounds: what they missed, and those that were closed. */
+  readonly faults: number;
+}
+
+function eachSocket(seen: readonly Watched[], sockets: number): EachSocket {
+  const perSecond = (of: (one: Watched) => number): number =>
+    median(seen.map((one) => of(one) / sockets / (one.durationMs / 1_000)));
+  return {
+    bytesPerSecond: Math.round(perSecond(({ bytes }) => bytes)),
+    deltasPerSecond: rounded(
+      perSecond(({ deltas }) => deltas),
+      2,
+    ),
+    faults: seen.reduce((sum, { faults }) => sum + faults, 0),
+  };
+}
+
+/** With watchers, divided by that without: the median over the rounds, since the two heats of a round are neighbours in time. */
+function ratioOf(heats: ReadonlyMap<Way, readonly Heat[]>, of: (heat: Heat) => number): number {
+  const none = heats.get('none') ?? [];
+  const ratios = (heats.get('watched') ?? []).flatMap((heat, round) => {
+    const beside = none[round];
+    return beside === undefined ? [] : of(heat) / of(beside);
+  });
+  return rounded(median(ratios), 3);
+}
+
+function medianOf(heats: readonly Heat[]): Delivered {
+  return {
+    perSecond: Math.round(median(heats.map(({ perSecond }) => perSecond))),
+    cpuPer1000: rounded(median(heats.map(({ cpu }) => total(cpu))), 4),
+    watchersCpuPer1000: rounded(median(heats.map(({ besideCpu }) => besideCpu)), 4),
+  };
+}
+
+function linesOf(
+  sockets: number,
+  { none, watched }: Record<Way, Delivered>,
+  { ratio, cpuRatio, bytesPerSecond, deltasPerSecond, faults }: EachSocket & { ratio: number; cpuRatio: number },
+): Line[] {
+  return [
+    { what: 'nobody watches', value: none.perSecond, unit: 'a second' },
+    { what: '  CPU for 1,000', value: none.cpuPer1000, unit: 's' },
+    {
+      what: `${sockets} admin websockets are open`,
+      value: watched.perSecond,
+      unit: 'a second',
+      ...{ beside: 'nobody watches', ratio },
+    },
+    { what: '  as a share of that', value: ratio, unit: '', must: { atLeast: RATIO_LEAST } },
+    {
+      what: '  CPU for 1,000',
+      value: watched.cpuPer1000,
+      unit: 's',
+      ...{ beside: 'nobody watches', ratio: cpuRatio },
+    },
+    { what: '  CPU of the watchers, for 1,000', value: watched.watchersCpuPer1000, unit: 's' },
+    { what: '  a socket gets', value: bytesPerSecond, unit: 'bytes/s' },
+    { what: '  in deltas', value: deltasPerSecond, unit: 'a second' },
+    { what: '  deltas missed, sockets closed', value: faults, unit: '', must: { atMost: 0 } },
+  ];
+}
