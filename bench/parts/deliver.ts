@@ -103,7 +103,10 @@ async function runThreeNodes(bench: Bench): Promise<Heat> {
     const [first] = nodes;
     if (first === undefined) throw new Error('no nodes');
     await sleep(bench.sizes.deliver.sharingMs);
-    await warmUp(course, (count) => first.publish(course.url, dueTogether(count, Date.now() + 1_000)));
+    // As many for each of them as for one alone.
+    for (const _node of nodes) {
+      await warmUp(course, (count) => first.publish(course.url, dueTogether(count, Date.now() + 1_000)));
+    }
     const pids = nodes.map(({ pid }) => pid);
     const meter = new Meter(course, pids);
     const { dueAtMs, done } = await acceptAhead(
