@@ -235,7 +235,7 @@ export class Membership {
     const { holder, settings, isTableAvailable } = this.#parts;
     const { id, handoversMax, joinGraceMs, leaseMs, heartbeatMs } = settings;
     await this.#quietly('rebalance', async () => {
-      if (this.#draining) return this.#giveAll(handoversMax);
+      if (this.#draining) return this.#give(holder.owned());
       const view = this.#view;
       if (view === null) return;
       const plan = planOwners(eligibleMembers(view, joinGraceMs), view.owners);
@@ -251,12 +251,6 @@ export class Membership {
       await this.#take(plan.flatMap((owner, shard) => (isDue(owner, shard) ? [shard] : [])));
       this.#settled.give();
     });
-  }
-
-  /** In lots, so that no shard waits for work under way in all of them, and others take a lot while the next is halted. */
-  async #giveAll(lot: number): Promise<void> {
-    const owned = this.#parts.holder.owned();
-    for (let first = 0; first < owned.length; first += lot) await this.#give(owned.slice(first, first + lot));
   }
 
   async #give(shards: readonly number[]): Promise<void> {
