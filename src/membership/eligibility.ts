@@ -8,25 +8,38 @@ const MAX_DOUBLINGS = 4;
 const LONGEST_GRACE_MS = 60_000;
 
 /**
- * Members that the plan may give shards to: those that have some, and those that have been up for `joinGraceMs` (twice as long for each
- * death of their name beyond the first, at most a minute). Those that are unable to work are left out, unless all are: then it is the stores
- * that are away, and nothing is to move. In a cluster that is starting, everybody.
+ * Members that the plan may give shards to: those that have some, those that have been up for `joinGraceMs` (twice as long for each death of
+ * their name beyond the first, at most a minute), and those that came within it of the one that has been up longest (unless they keep
+ * dying): nodes that start together share from the beginning. Those that are unable to work are left out, unless all are: then it is the stores that are away, and
+ * nothing is to move.
+ *
+ * Who counts goes on counting while the same members are there: what one heartbeat gave to a node the next does not take back.
  */
 export function eligibleMembers(view: RosterView, joinGraceMs: number): string[] {
   const present = presentMembers(view);
   const owners = new Set(view.owners);
-  const eligible = present.filter(
-    (member) =>
-      owners.has(member.id) || member.uptimeMs >= graceMs(view.deaths.get(nameOf(member.id)) ?? 0, joinGraceMs),
-  );
-  return (eligible.length > 0 && !isStarting(view, joinGraceMs) ? eligible : present).map((member) => member.id);
+  const oldestMs = longestUptimeMs(present);
+  const counts = (member: Member): boolean => {
+    const ownGraceMs = graceMs(view.deaths.get(nameOf(member.id)) ?? 0, joinGraceMs);
+    const cameTogether = ownGraceMs === joinGraceMs && oldestMs - uptimeNowMs(member) < joinGraceMs;
+    return owners.has(member.id) || cameTogether || uptimeNowMs(member) >= ownGraceMs;
+  };
+  const eligible = present.filter(counts);
+  return (eligible.length > 0 ? eligible : present).map((member) => member.id);
 }
 
-/**
- * Whether nobody has been up for the join grace yet: nodes that start together share from the beginning, whoever of them was there first.
- */
+/** Whether nobody has been up for the join grace yet, whoever of them was there first. */
 export function isStarting(view: RosterView, joinGraceMs: number): boolean {
-  return presentMembers(view).every((member) => member.uptimeMs < joinGraceMs);
+  return longestUptimeMs(presentMembers(view)) < joinGraceMs;
+}
+
+function longestUptimeMs(members: readonly Member[]): number {
+  return Math.max(0, ...members.map(uptimeNowMs));
+}
+
+/** By now: what a member said of itself is as old as its last heartbeat, and each node reads it at another moment. */
+function uptimeNowMs({ uptimeMs, heardMs }: Member): number {
+  return uptimeMs + heardMs;
 }
 
 function presentMembers(view: RosterView): readonly Member[] {

@@ -1,5 +1,6 @@
 // Who counts for shards.
 
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { eligibleMembers, isStarting } from '../../../src/membership/eligibility.js';
 import type { Member, RosterView } from '../../../src/membership/roster.js';
@@ -7,7 +8,7 @@ import type { Member, RosterView } from '../../../src/membership/roster.js';
 const GRACE_MS = 6_000;
 
 function member(id: string, changes: Partial<Member> = {}): Member {
-  return { id, name: id.slice(0, -2), uptimeMs: 60_000, heardMs: 100, draining: false, able: true, ...changes };
+  return { id, name: id.slice(0, -2), uptimeMs: 60_000, heardMs: 0, draining: false, able: true, ...changes };
 }
 
 function view(members: readonly Member[], changes: Partial<RosterView> = {}): RosterView {
@@ -18,6 +19,42 @@ describe('eligible members', () => {
   it('have been up for the join grace, or own something already', () => {
     const members = [member('a-1'), member('b-1', { uptimeMs: 5_999 }), member('c-1', { uptimeMs: 10 })];
     expect(eligibleMembers(view(members, { owners: ['c-1', null] }), GRACE_MS)).toEqual(['a-1', 'c-1']);
+  });
+
+  it('are those that came within the join grace of the oldest, and go on to be', () => {
+    const times = fc.array(fc.nat(20_000), { minLength: 1, maxLength: 6 });
+    fc.assert(
+      fc.property(
+        times,
+        fc.array(fc.nat(1_700), { minLength: 6, maxLength: 6 }),
+        fc.nat(20_000),
+        (ages, heard, later) => {
+          // Each says what it is at its own heartbeat, and what is read is as old as that.
+          const at = (passedMs: number): string[] =>
+            eligibleMembers(
+              view(
+                ages.map((ageMs, index) => {
+                  const heardMs = Math.min(heard[index] ?? 0, ageMs + passedMs);
+                  return member(`n${index}-1`, { uptimeMs: ageMs + passedMs - heardMs, heardMs });
+                }),
+              ),
+              GRACE_MS,
+            );
+          const oldestMs = Math.max(...ages);
+          const together = ages.flatMap((ageMs, index) => (oldestMs - ageMs < GRACE_MS ? [`n${index}-1`] : []));
+          expect(at(0)).toEqual(expect.arrayContaining(together));
+          expect(at(later)).toEqual(expect.arrayContaining(at(0)));
+        },
+      ),
+    );
+  });
+
+  it('are not given shards by one who read an older heartbeat and left out by the next (a rolling restart)', () => {
+    const restarted = [member('n1-1', { uptimeMs: 5_900, heardMs: 1_000 }), member('n4-1', { uptimeMs: 100 })];
+    const owners = ['n1-1'];
+    expect(eligibleMembers(view(restarted, { owners }), GRACE_MS)).toEqual(['n1-1']);
+    const read = [member('n1-1', { uptimeMs: 6_900 }), member('n4-1', { uptimeMs: 100 })];
+    expect(eligibleMembers(view(read, { owners }), GRACE_MS)).toEqual(['n1-1']);
   });
 
   it('are not those that drain', () => {
