@@ -53,7 +53,7 @@ const FULL: Sizes = {
   rows: [0, 100_000, 1_000_000, 10_000_000],
   hold: { hot: 100_000, jobs: 100_000, samples: 6 },
   warmUpMessages: 2_000,
-  restart: { rounds: 7, preloaded: [20_000, 100_000], dueInMs: 4_000, settleMs: 3_000 },
+  restart: { rounds: 3, preloaded: [20_000, 100_000], dueInMs: 4_000, settleMs: 3_000 },
   accept: { seconds: 8, rounds: 3 },
   deliver: { messages: 20_000, rounds: 3, concurrency: 200, sharingMs: 9_000, leadMs: 8_000 },
   lag: { rates: [30, 200, 1_000], seconds: 60, promoted: 100_000 },
