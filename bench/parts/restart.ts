@@ -40,20 +40,24 @@ export async function restart(bench: Bench): Promise<PartResult> {
   for (const rows of sizes.rows) tables.push(await bench.filled(rows));
   await course.stores.flushRedis();
   for (const table of tables) await firstStart(table);
-  const runs = new Map(tables.map(({ rows }): [number, Start[]] => [rows, []]));
-  const emptied = new Map(tables.map(({ rows }): [number, Start[]] => [rows, []]));
-  for (let round = 0; round < sizes.restart.rounds; round++) {
-    for (const table of round % 2 === 0 ? tables : [...tables].reverse()) {
-      runs.get(table.rows)?.push(await restartOnce(bench, table, { emptied: false }));
-      emptied.get(table.rows)?.push(await restartOnce(bench, table, { emptied: true }));
-      bench.say(`restart with ${table.rows}: ${JSON.stringify(runs.get(table.rows)?.at(-1))}`);
-    }
-  }
+  const starts = await restartEach(bench, tables, { emptied: false });
+  // Only now: emptying Redis empties it for all tables.
+  const afterFlush = await restartEach(bench, tables, { emptied: true });
   for (const table of tables) await table.tidy();
-  const starts = [...runs].map(([rows, of]): Starts => ({ rows, ...medianOf(of), runs: of }));
-  const afterFlush = [...emptied].map(([rows, of]): Starts => ({ rows, ...medianOf(of), runs: of }));
   const preloaded = await preload(bench);
   return { figures: { starts, emptiedRedis: afterFlush, preloaded }, lines: linesOf(starts, afterFlush, preloaded) };
+}
+
+async function restartEach(bench: Bench, tables: readonly FilledTable[], how: { emptied: boolean }): Promise<Starts[]> {
+  const runs = new Map(tables.map(({ rows }): [number, Start[]] => [rows, []]));
+  for (let round = 0; round < bench.sizes.restart.rounds; round++) {
+    for (const table of round % 2 === 0 ? tables : [...tables].reverse()) {
+      const start = await restartOnce(bench, table, how);
+      bench.say(`restart with ${table.rows}${how.emptied ? ', Redis emptied' : ''}: ${JSON.stringify(start)}`);
+      runs.get(table.rows)?.push(start);
+    }
+  }
+  return [...runs].map(([rows, of]): Starts => ({ rows, ...medianOf(of), runs: of }));
 }
 
 /** Lets Redis be as after some time of work. */
@@ -106,6 +110,9 @@ async function preload({ course, sizes, ...bench }: Bench): Promise<Preloaded[]>
         };
         bench.say(`preloaded: ${JSON.stringify(one)}`);
         results.push(one);
+      } catch (error) {
+        // croner keeps some 90 KB for each: a hundred thousand are more than Node.js takes by default.
+        bench.say(`${library} with ${schedules} timers: ${String(error)}`);
       } finally {
         await child.stop();
       }
