@@ -39,6 +39,8 @@ it('one message and its attempts are looked for in one week', async () => {
   expect(await weeksOf('select-message', [records.tenants[0], id])).toEqual(['20260615']);
   expect(await weeksOf('select-marks-of-messages', [records.tenants[0], [id]])).toEqual(['20260615']);
   expect(await weeksOf('select-attempts-of', [records.tenants[0], id, 10])).toEqual(['20260615']);
+  expect(await weeksOf('select-runs', [records.tenants[0], [id], 0])).toEqual(['20260615']);
+  expect(await weeksOf('select-attempts', [[id], [1]])).toEqual(['20260615']);
 });
 
 it('dead letters and failed attempts are not looked for in weeks to come', async () => {
