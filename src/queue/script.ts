@@ -42,12 +42,9 @@ export class Script {
   }
 }
 
-/** Writes to one server are at least so far apart, where there is much to write. */
-const WRITE_GAP_MS = 2;
-
 /**
- * What one turn of the event loop has for Redis goes out in one write at its end, one for each master of a cluster, and what comes soon after
- * a write waits for others. A system call for each command, and a reply for each, would cost both sides more than the commands.
+ * What one turn of the event loop has for Redis goes out in one write at its end, one for each master of a cluster. A system call for
+ * each command, and a reply for each, would cost both sides more than the commands.
  */
 function gatherWrites(redis: Redis | Cluster): void {
   if (!(redis instanceof Cluster)) {
@@ -63,20 +60,11 @@ function gatherWrites(redis: Redis | Cluster): void {
 /** Clusters whose masters' writes are gathered in this turn already. */
 const gathering = new WeakSet<Cluster>();
 
-/** When each connection was written to last, by the process's own time. */
-const writtenAtMs = new WeakMap<NonNullable<Redis['stream']>, number>();
-
 function gatherWritesTo({ stream }: Redis): void {
   // Before the first connection there is no stream, whatever its type says.
   if ((stream as typeof stream | undefined)?.writableCorked !== 0) return;
   stream.cork();
-  const write = (): void => {
-    writtenAtMs.set(stream, performance.now());
-    stream.uncork();
-  };
-  const waitMs = (writtenAtMs.get(stream) ?? 0) + WRITE_GAP_MS - performance.now();
-  if (waitMs <= 0) setImmediate(write);
-  else setTimeout(write, waitMs);
+  setImmediate(() => stream.uncork());
 }
 
 function read(path: string): string {
