@@ -117,6 +117,16 @@ export async function cloneHerd(
   });
 }
 
+/** The times of an occurrence that was due at `s.due_ms` and ran then. */
+const RAN_AT_ITS_TIME = {
+  occurrence_at: TIME('s.due_ms'),
+  due_at: TIME('s.due_ms'),
+  next_attempt_at: TIME('s.due_ms'),
+  created_at: TIME('s.due_ms + 3'),
+  started_at: TIME('s.due_ms + 6'),
+  finished_at: TIME('s.due_ms + 16'),
+};
+
 /** For the first schedules, an occurrence that ran at a time of each of the last days. */
 export async function cloneHistory(chunk: Chunk, nowMs: number, days: number): Promise<void> {
   const dayMs = 86_400_000;
@@ -126,12 +136,7 @@ export async function cloneHistory(chunk: Chunk, nowMs: number, days: number): P
       id: MESSAGE_ID('s.due_ms', 's.chance'),
       shard: 's.shard',
       schedule_id: 's.schedule_id',
-      occurrence_at: TIME('s.due_ms'),
-      due_at: TIME('s.due_ms'),
-      next_attempt_at: TIME('s.due_ms'),
-      created_at: TIME('s.due_ms + 3'),
-      started_at: TIME('s.due_ms + 6'),
-      finished_at: TIME('s.due_ms + 16'),
+      ...RAN_AT_ITS_TIME,
     },
     source: `(select job.id as schedule_id, job.shard, ${today} - day * ${dayMs}::bigint
           + (substr(job.id, 5)::bigint % 1440) * 60000 as due_ms, ${CHANCE} as chance
@@ -180,12 +185,7 @@ export async function cloneRuns(
       id: MESSAGE_ID('s.due_ms', 's.chance'),
       shard: String(shardOfSchedule(TENANT, ran.scheduleId, shards)),
       schedule_id: '$1',
-      occurrence_at: TIME('s.due_ms'),
-      due_at: TIME('s.due_ms'),
-      next_attempt_at: TIME('s.due_ms'),
-      created_at: TIME('s.due_ms + 3'),
-      started_at: TIME('s.due_ms + 6'),
-      finished_at: TIME('s.due_ms + 16'),
+      ...RAN_AT_ITS_TIME,
     },
     source: `(select ${ran.nowMs - ran.spanMs} + n * ${Math.floor(ran.spanMs / rows)}::bigint as due_ms, ${CHANCE} as chance
       from generate_series(${first}, ${end - 1}) n offset 0) s`,

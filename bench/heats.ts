@@ -9,9 +9,9 @@ import { startCarillon, type CarillonNode } from './carillon-node.js';
 import { Child } from './child.js';
 import { expectMessages, now, sleep, sleepUntil, warmUp, type Course } from './course.js';
 import type { Contender, Heat } from './delivery-report.js';
-import { rounded } from './figures.js';
+import { median, rounded } from './figures.js';
 import { loadAverage } from './machine.js';
-import { Meter, perThousand, type Cpu, type Used } from './meter.js';
+import { Meter, perThousand, total, type Cpu, type Used } from './meter.js';
 import { printCounters, profilingArguments, resetCounters } from './profile.js';
 import { bodyOf } from './signed-post.js';
 import type { BenchStores } from './stores.js';
@@ -181,6 +181,20 @@ async function runBullmq(task: Task): Promise<Heat> {
 
 export function dueTogether(count: number, dueAtMs: number): { index: number; dueAtMs: number }[] {
   return Array.from({ length: count }, (_, index) => ({ index, dueAtMs }));
+}
+
+/** Of some heats, the medians. */
+export interface Delivered {
+  readonly perSecond: number;
+  /** CPU seconds for 1,000 deliveries, of nodes (or workers) and stores. */
+  readonly cpuPer1000: number;
+}
+
+export function deliveredBy(heats: readonly Heat[]): Delivered {
+  return {
+    perSecond: Math.round(median(heats.map(({ perSecond }) => perSecond))),
+    cpuPer1000: rounded(median(heats.map(({ cpu }) => total(cpu))), 4),
+  };
 }
 
 export function finish(

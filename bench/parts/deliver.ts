@@ -5,9 +5,19 @@
 import { startCarillon, type CarillonNode } from '../carillon-node.js';
 import { expectMessages, now, sleep, sleepUntil, warmUp } from '../course.js';
 import type { Heat } from '../delivery-report.js';
-import { median, rounded } from '../figures.js';
+import { rounded } from '../figures.js';
 import type { FilledTable } from '../filled.js';
-import { acceptAhead, dueTogether, finish, HEATS, SETTLE_MS, untilRecorded, type Task } from '../heats.js';
+import {
+  acceptAhead,
+  type Delivered,
+  deliveredBy,
+  dueTogether,
+  finish,
+  HEATS,
+  SETTLE_MS,
+  untilRecorded,
+  type Task,
+} from '../heats.js';
 import { startHerd } from '../herd-start.js';
 import { Meter, total } from '../meter.js';
 import { mostRows, type Bench, type Line, type PartResult } from './part.js';
@@ -17,13 +27,6 @@ const TIMES_BULLMQ_LEAST = 1.2;
 
 const WAYS = ['floor', 'bullmq', 'carillon', 'coldRows', 'schedules', 'threeNodes'] as const;
 type Way = (typeof WAYS)[number];
-
-/** Of some runs, the medians. */
-interface Delivered {
-  readonly perSecond: number;
-  /** CPU seconds for 1,000 deliveries, of all processes but the receiver. */
-  readonly cpuPer1000: number;
-}
 
 export async function deliver(bench: Bench): Promise<PartResult> {
   const heats = new Map(WAYS.map((way): [Way, Heat[]] => [way, []]));
@@ -38,7 +41,7 @@ export async function deliver(bench: Bench): Promise<PartResult> {
     }
   }
   for (const rows of [0, mostRows(bench)]) await (await bench.filled(rows)).tidy();
-  const medians = Object.fromEntries([...heats].map(([way, of]) => [way, medianOf(of)])) as Record<Way, Delivered>;
+  const medians = Object.fromEntries([...heats].map(([way, of]) => [way, deliveredBy(of)])) as Record<Way, Delivered>;
   const { carillon, bullmq } = medians;
   const figures = {
     ...bench.sizes.deliver,
@@ -130,13 +133,6 @@ async function runThreeNodes(bench: Bench): Promise<Heat> {
   } finally {
     await Promise.all(nodes.map((node) => node.stop()));
   }
-}
-
-function medianOf(heats: readonly Heat[]): Delivered {
-  return {
-    perSecond: Math.round(median(heats.map(({ perSecond }) => perSecond))),
-    cpuPer1000: rounded(median(heats.map(({ cpu }) => total(cpu))), 4),
-  };
 }
 
 const NAMES: Readonly<Record<Way, string>> = {

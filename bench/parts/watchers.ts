@@ -3,7 +3,7 @@ import type { CarillonNode } from '../carillon-node.js';
 import { Child } from '../child.js';
 import type { Heat } from '../delivery-report.js';
 import { median, rounded } from '../figures.js';
-import { HEATS, type Beside, type Task } from '../heats.js';
+import { type Beside, type Delivered, deliveredBy, HEATS, type Task } from '../heats.js';
 import { total } from '../meter.js';
 import type { Watched } from '../watcher.js';
 import type { Bench, Line, PartResult } from './part.js';
@@ -13,11 +13,7 @@ type Way = (typeof WAYS)[number];
 
 const RATIO_LEAST = 0.95;
 
-/** Of some runs, the medians. */
-interface Delivered {
-  readonly perSecond: number;
-  /** CPU seconds for 1,000 deliveries, of the node and its stores. */
-  readonly cpuPer1000: number;
+interface Watching extends Delivered {
   /** CPU seconds of the watchers meanwhile, for 1,000 deliveries: not the node's. */
   readonly watchersCpuPer1000: number;
 }
@@ -45,7 +41,7 @@ export async function watchers(bench: Bench): Promise<PartResult> {
     }
   }
   await filled.tidy();
-  const medians = Object.fromEntries([...heats].map(([way, of]) => [way, medianOf(of)])) as Record<Way, Delivered>;
+  const medians = Object.fromEntries([...heats].map(([way, of]) => [way, medianOf(of)])) as Record<Way, Watching>;
   const socket = eachSocket(seen, sockets);
   const ratio = ratioOf(heats, ({ perSecond }) => perSecond);
   const cpuRatio = ratioOf(heats, ({ cpu }) => total(cpu));
@@ -116,17 +112,16 @@ function ratioOf(heats: ReadonlyMap<Way, readonly Heat[]>, of: (heat: Heat) => n
   return rounded(median(ratios), 3);
 }
 
-function medianOf(heats: readonly Heat[]): Delivered {
+function medianOf(heats: readonly Heat[]): Watching {
   return {
-    perSecond: Math.round(median(heats.map(({ perSecond }) => perSecond))),
-    cpuPer1000: rounded(median(heats.map(({ cpu }) => total(cpu))), 4),
+    ...deliveredBy(heats),
     watchersCpuPer1000: rounded(median(heats.map(({ besideCpu }) => besideCpu)), 4),
   };
 }
 
 function linesOf(
   sockets: number,
-  { none, watched }: Record<Way, Delivered>,
+  { none, watched }: Record<Way, Watching>,
   { ratio, cpuRatio, bytesPerSecond, deltasPerSecond, faults }: EachSocket & { ratio: number; cpuRatio: number },
 ): Line[] {
   return [

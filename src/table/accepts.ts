@@ -1,7 +1,7 @@
 // Accepting work: messages and the keys that name what they are for, committed in groups.
 
 import { fromUuid, type MessageId } from '../domain/ids.js';
-import type { Database, Queryable } from './database.js';
+import { codeOf, type Database, type Queryable } from './database.js';
 import { messageColumns, pending, timestamp } from './message-columns.js';
 import type { Message } from '../domain/message.js';
 
@@ -68,7 +68,7 @@ async function insertNew(database: Database, submissions: readonly Submission[])
   try {
     await database.run('insert-new-messages', columns);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === UNIQUE_VIOLATION)) throw error;
+    if (codeOf(error) !== UNIQUE_VIOLATION) throw error;
     await database.run('insert-messages', columns);
   }
 }

@@ -194,6 +194,7 @@ export function isAway(error: unknown): boolean {
   return error instanceof CarillonError && error.code === 'TABLE_UNAVAILABLE';
 }
 
-function codeOf(error: Error): string {
-  return 'code' in error && typeof error.code === 'string' ? error.code : '';
+/** PostgreSQL's SQLSTATE, or the network's code; '' when there is none. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }

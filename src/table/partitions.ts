@@ -2,7 +2,7 @@
 
 import { CarillonError } from '../domain/errors.js';
 import { messageIdFloor, messageIdTimeMs } from '../domain/ids.js';
-import type { Database, Queryable } from './database.js';
+import { codeOf, type Database, type Queryable } from './database.js';
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1_000;
 /** 1970-01-05 was the first Monday: weeks begin on Mondays, 00:00 UTC. */
@@ -147,10 +147,6 @@ const LOCK_NOT_AVAILABLE = '55P03';
 function isMissingPartition(error: unknown): boolean {
   if (codeOf(error) !== CHECK_VIOLATION) return false;
   return !(error instanceof Error && 'constraint' in error && error.constraint !== undefined);
-}
-
-function codeOf(error: unknown): string | null {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
 }
 
 interface MissingPartition {
