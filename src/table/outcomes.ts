@@ -51,16 +51,20 @@ export function bareOutcome(outcome: Outcome): Outcome {
   return { ...outcome, headers: null, body: null, callbacks: [], error: 'what came back could not be recorded' };
 }
 
-/** Writes one group: a single statement when all is plain success, one transaction otherwise. */
+/**
+ * Writes one group: a single statement when all is plain success, one transaction otherwise. Rows are given in the order of
+ * the ids, as a cancel takes them, so that two nodes that record the same messages seldom wait for each other in a ring.
+ */
 export async function recordOutcomes(
   database: Database,
   settings: OutcomeSettings,
   outcomes: readonly Outcome[],
 ): Promise<Recorded[]> {
+  const ordered = [...outcomes].sort((a, b) => (a.message.id < b.message.id ? -1 : 1));
   const plain = outcomes.every(isPlain);
   const taken = plain
-    ? await updateMessages(database, outcomes)
-    : await database.transaction((connection) => recordAll(connection, settings, outcomes));
+    ? await updateMessages(database, ordered)
+    : await database.transaction((connection) => recordAll(connection, settings, ordered));
   const released = await releaseAfter(database, outcomes);
   return outcomes.map((outcome) => ({
     taken: taken.has(outcome.message.id),
@@ -90,10 +94,8 @@ async function recordAll(
   return taken;
 }
 
-/** In the order of the ids, as a cancel takes them, so that two nodes that record the same messages wait for each other, not in a ring. */
 async function updateMessages(connection: Queryable, outcomes: readonly Outcome[]): Promise<Set<MessageId>> {
-  const ordered = [...outcomes].sort((a, b) => (a.message.id < b.message.id ? -1 : 1));
-  const column = <Value>(value: (outcome: Outcome) => Value): Value[] => ordered.map(value);
+  const column = <Value>(value: (outcome: Outcome) => Value): Value[] => outcomes.map(value);
   const rows = await connection.run<{ id: string }>('record-outcomes', [
     column((outcome) => outcome.message.id),
     column((outcome) => outcome.state),

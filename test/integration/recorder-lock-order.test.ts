@@ -1,4 +1,5 @@
-// Transactions that touch the same rows wait for each other, whatever order they name them in: none of them is rolled back.
+// Transactions that touch the same rows wait for each other, whatever order they name them in. One that PostgreSQL rolls back for the sake
+// of another is tried again.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { timestamp } from '../../src/table/message-columns.js';
@@ -45,24 +46,46 @@ it('keys expire in the order in which they are claimed', async () => {
   expect(rows).toEqual([{ key: 'a' }, { key: 'b' }]);
 });
 
-it('groups of outcomes of the same messages, in any order, do not lock each other out', async () => {
+it('groups of outcomes of the same messages, in any order, are all recorded', async () => {
   const messages = Array.from({ length: 60 }, () => aMessage({ tenantId: table.tenantId, idempotencyKey: null }));
   await table.recorder.accept(messages.map((message) => ({ message, keys: [] })));
-  const outcomes = messages.map((message) => anOutcome(message, { state: 'pending', nextAttemptAtMs: Date.now() }));
   const database = openDatabase(table.url);
-  for (let round = 0; round < 40; round++) {
+  for (let round = 1; round <= 40; round++) {
+    const outcomes = messages.map((message) =>
+      anOutcome(message, { state: 'pending', attempt: round, nextAttemptAtMs: Date.now() }),
+    );
     const groups = [outcomes, [...outcomes].reverse(), [...outcomes.slice(30), ...outcomes.slice(0, 30)]];
-    await Promise.all(groups.map((group) => recordOutcomes(database, { idempotencyMs: 1_000 }, group)));
+    const recorded = await Promise.all(
+      groups.map((group) => recordOutcomes(database, { idempotencyMs: 1_000 }, group)),
+    );
+    expect(recorded.flat().every(({ taken }) => taken)).toBe(true);
   }
-  const pids = await Promise.all(
-    Array.from({ length: 4 }, () => database.text<{ pid: number }>('select pg_backend_pid() as pid, pg_sleep(0.05)')),
-  );
   await database.close();
-  // What a connection counted is there for others to read at the latest when it has ended.
-  const gone = 'select 1 from pg_stat_activity where pid = any($1)';
-  await expect.poll(() => table.database.text(gone, [pids.flat().map(({ pid }) => pid)])).toEqual([]);
-  const [count] = await table.database.text<{ deadlocks: number }>(
-    'select deadlocks::int from pg_stat_database where datname = current_database()',
+  const ids = messages.map(({ id }) => id.slice('msg_'.length));
+  const [attempts] = await table.database.text(
+    'select count(*)::int as count, max(attempt)::int as last from attempts where message_id = any($1::uuid[])',
+    [ids],
   );
-  expect(count?.deadlocks).toBe(0);
+  expect(attempts).toEqual({ count: 60 * 40, last: 40 });
+});
+
+it('of two transactions that lock each other out, the one that is rolled back is tried again', async () => {
+  const ids = [await accepted('first'), await accepted('second')];
+  const database = openDatabase(table.url);
+  let tries = 0;
+  let holders = 0;
+  let bothHold = (): void => undefined;
+  const met = new Promise<void>((resolve) => (bothHold = resolve));
+  const lock = (order: readonly string[]): Promise<void> =>
+    database.transaction(async (connection) => {
+      tries++;
+      await connection.text('select 1 from messages where id = $1 for update', [order[0]]);
+      holders++;
+      if (holders === 2) bothHold();
+      await met;
+      await connection.text('select 1 from messages where id = $1 for update', [order[1]]);
+    });
+  await Promise.all([lock(ids), lock([...ids].reverse())]);
+  await database.close();
+  expect(tries).toBe(3);
 });

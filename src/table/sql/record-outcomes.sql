@@ -1,4 +1,6 @@
--- Records what attempts came to. $1 ids, in their order: rows are locked as they are met, $2 states (pending: another attempt follows), $3 attempt numbers, $4 status, $5 error,
+-- Records what attempts came to. $1 ids, in their order. Rows are locked in it or, when the planner reads a week by bitmap or whole, as they
+-- lie: two writers that thereby lock each other out are a matter of Database, which tries the one again that was rolled back.
+-- $2 states (pending: another attempt follows), $3 attempt numbers, $4 status, $5 error,
 -- $6 answer headers, $7 answer body, $8 started, $9 ended, $10 next attempt (null when final), $11 node.
 -- Outcomes are facts: a success also corrects a row that was given up or canceled meanwhile; anything else only moves a row that is
 -- still pending. Gives the ids of the rows that took the outcome.
