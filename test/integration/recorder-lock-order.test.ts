@@ -61,7 +61,7 @@ it('groups of outcomes of the same messages, in any order, are all recorded', as
     expect(recorded.flat().every(({ taken }) => taken)).toBe(true);
   }
   await database.close();
-  const ids = messages.map(({ id }) => id.slice('msg_'.length));
+  const ids = messages.map(({ id }) => id);
   const [attempts] = await table.database.text(
     'select count(*)::int as count, max(attempt)::int as last from attempts where message_id = any($1::uuid[])',
     [ids],
