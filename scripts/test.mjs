@@ -1,5 +1,5 @@
 /**
- * `npm test`: types, lint, format and every test, on whatever it takes, then the most telling of them once more on a Redis Cluster and through
+ * `npm test`: types, lint, format and every test, on whatever it takes, and before them the most telling once more on a Redis Cluster and through
  * PgBouncer; with arguments, only vitest with those.
  */
 import { spawn } from 'node:child_process';
@@ -33,13 +33,14 @@ async function main(args) {
   // The linter takes longest and goes on while the tests begin, with those that wait more than they work.
   const checks = args.length === 0 ? startChecks() : undefined;
   await checks?.quick;
+  if (args.length === 0) {
+    console.log('The most telling on a Redis Cluster and through PgBouncer (all of them: npm run test:topologies)');
+    if ((await runTopologies([], { quick: true })) !== 0) failed.push('topologies');
+  }
+  // Last, so that what a test found wrong is what stands at the end.
   const code = await run(process.execPath, [bin('vitest', 'vitest.mjs'), 'run', ...args]);
   if (code !== 0) failed.push('tests');
   if (checks !== undefined) failed.push(...(await checks.all));
-  if (args.length === 0) {
-    console.log('The same on a Redis Cluster and through PgBouncer, in part (all of it: npm run test:topologies)');
-    if ((await runTopologies([], { quick: true })) !== 0) failed.push('topologies');
-  }
   if (failed.length > 0) console.log(`\nnpm test failed: ${failed.join(', ')}`);
   return failed.length === 0 ? 0 : 1;
 }

@@ -6,19 +6,29 @@ import { type Member, nameOf, type RosterView } from './roster.js';
 const PATIENCE_DEATHS = 2;
 const MAX_DOUBLINGS = 4;
 const LONGEST_GRACE_MS = 60_000;
+/** A member that has been silent for more heartbeats than that may be dead, and ages no further. */
+const SILENT_BEATS = 2;
+
+export interface Patience {
+  /** A node counts for new shards only after this much uptime. */
+  readonly joinGraceMs: number;
+  readonly heartbeatMs: number;
+}
 
 /**
  * Members that the plan may give shards to: those that have some, those that have been up for `joinGraceMs` (twice as long for each death of
  * their name beyond the first, at most a minute), and those that came within it of the one that has been up longest (unless they keep
- * dying): nodes that start together share from the beginning. Those that are unable to work are left out, unless all are: then it is the stores that are away, and
- * nothing is to move.
+ * dying): nodes that start together share from the beginning. Those that are unable to work are left out, unless all are: then it is the
+ * stores that are away, and nothing is to move.
  *
  * Who counts goes on counting while the same members are there: what one heartbeat gave to a node the next does not take back.
  */
-export function eligibleMembers(view: RosterView, joinGraceMs: number): string[] {
+export function eligibleMembers(view: RosterView, patience: Patience): string[] {
+  const { joinGraceMs } = patience;
   const present = presentMembers(view);
   const owners = new Set(view.owners);
-  const oldestMs = longestUptimeMs(present);
+  const uptimeNowMs = uptimeBy(patience);
+  const oldestMs = Math.max(0, ...present.map(uptimeNowMs));
   const counts = (member: Member): boolean => {
     const ownGraceMs = graceMs(view.deaths.get(nameOf(member.id)) ?? 0, joinGraceMs);
     const cameTogether = ownGraceMs === joinGraceMs && oldestMs - uptimeNowMs(member) < joinGraceMs;
@@ -29,17 +39,15 @@ export function eligibleMembers(view: RosterView, joinGraceMs: number): string[]
 }
 
 /** Whether nobody has been up for the join grace yet, whoever of them was there first. */
-export function isStarting(view: RosterView, joinGraceMs: number): boolean {
-  return longestUptimeMs(presentMembers(view)) < joinGraceMs;
-}
-
-function longestUptimeMs(members: readonly Member[]): number {
-  return Math.max(0, ...members.map(uptimeNowMs));
+export function isStarting(view: RosterView, patience: Patience): boolean {
+  return presentMembers(view)
+    .map(uptimeBy(patience))
+    .every((uptimeMs) => uptimeMs < patience.joinGraceMs);
 }
 
 /** By now: what a member said of itself is as old as its last heartbeat, and each node reads it at another moment. */
-function uptimeNowMs({ uptimeMs, heardMs }: Member): number {
-  return uptimeMs + heardMs;
+function uptimeBy({ heartbeatMs }: Patience): (member: Member) => number {
+  return ({ uptimeMs, heardMs }) => uptimeMs + Math.min(heardMs, SILENT_BEATS * heartbeatMs);
 }
 
 function presentMembers(view: RosterView): readonly Member[] {

@@ -53,6 +53,8 @@ interface MembershipParts {
 
 /** What is free by the roster and was locked is on its way to somebody else, or a dead owner's lock has yet to end: looks again so soon. */
 const LOCKED_PAUSE_MS = 100;
+/** A heartbeat that was asked for, as when shards became free, leaves leases alone that one before it just extended: part of a heartbeat. */
+const FRESH_OF_BEAT = 0.5;
 /** Heartbeats in which the others can say that they are unable too. */
 const PATIENCE_BEATS = 3;
 
@@ -176,7 +178,7 @@ export class Membership {
       holder.drop(stuck);
       await locks.release(stuck);
     }
-    const lost = await locks.extend();
+    const lost = await locks.extend(FRESH_OF_BEAT * settings.heartbeatMs);
     this.#reconcile(lost);
     if (locks.troubleMs > 0) await locks.probe();
     if (lost.length > 0) {
@@ -233,19 +235,19 @@ export class Membership {
 
   async #rebalanceOnce(): Promise<void> {
     const { holder, settings, isTableAvailable } = this.#parts;
-    const { id, handoversMax, joinGraceMs, leaseMs, heartbeatMs } = settings;
+    const { id, handoversMax, leaseMs, heartbeatMs } = settings;
     await this.#quietly('rebalance', async () => {
       if (this.#draining) return this.#give(holder.owned());
       const view = this.#view;
       if (view === null) return;
-      const plan = planOwners(eligibleMembers(view, joinGraceMs), view.owners);
+      const plan = planOwners(eligibleMembers(view, settings), view.owners);
       const owned = new Set(holder.owned());
       const isDue = (owner: string, shard: number): boolean =>
         owner === id && !owned.has(shard) && isFree(view, shard, id);
       // A store that is away for all is away for each of them at a slightly different time: whoever notices first does not give yet.
       const unableMs = this.#unableMs();
       const isTooSoon = unableMs > 0 && unableMs < leaseMs + PATIENCE_BEATS * heartbeatMs;
-      const most = isStarting(view, joinGraceMs) ? owned.size : handoversMax;
+      const most = isStarting(view, settings) ? owned.size : handoversMax;
       if (!isTooSoon) await this.#give([...owned].filter((shard) => plan[shard] !== id).slice(0, most));
       if (!isTableAvailable()) return;
       await this.#take(plan.flatMap((owner, shard) => (isDue(owner, shard) ? [shard] : [])));

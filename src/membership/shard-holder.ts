@@ -87,13 +87,26 @@ export class ShardHolder {
   async take(shards: readonly number[]): Promise<number[]> {
     if (shards.length === 0 || this.#stopping !== null) return [];
     const startedAtMs = this.#time.monotonicMs();
-    const { epochs, lost } = await this.#fencing.take(shards);
-    await this.#channels.hearOf([...epochs.keys()]);
+    // Before an actor claims for the first time, it hears of what comes in behind the claim's back.
+    const hearing = this.#channels.hearOf(shards);
+    const { epochs, lost } = await this.#takeOrHearNoMore(shards);
+    await hearing;
     for (const [shard, epoch] of epochs) this.#sweeper.add(this.#actorOf(shard, epoch), lost.has(shard));
     const durationMs = Math.round(this.#time.monotonicMs() - startedAtMs);
     const taken = [...epochs.keys()];
     this.#log.info({ shards: taken, queueLost: lost.size, durationMs }, 'shards taken');
     return taken;
+  }
+
+  async #takeOrHearNoMore(shards: readonly number[]): Promise<Fenced> {
+    let fenced: Fenced = { epochs: new Map(), lost: new Set() };
+    try {
+      fenced = await this.#fencing.take(shards);
+      return fenced;
+    } finally {
+      const others = shards.filter((shard) => !fenced.epochs.has(shard) && !this.#actors.has(shard));
+      if (others.length > 0) void this.#channels.hearNoMoreOf(others);
+    }
   }
 
   /** Stops claiming from shards and waits a moment for what is under way. From then on another node may have them. */

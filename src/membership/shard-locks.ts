@@ -120,13 +120,15 @@ export class ShardLocks {
   }
 
   /**
-   * Extends what is held. Gives the shards that were lost since the last call: somebody else has the lock, or it lapsed before a majority
-   * could be reached. A server that cannot be reached is no loss until then. Does not fail.
+   * Extends what is held, save what was confirmed less than `freshMs` ago. Gives the shards that were lost since the last call: somebody else
+   * has the lock, or it lapsed before a majority could be reached. A server that cannot be reached is no loss until then. Does not fail.
    */
-  extend(): Promise<number[]> {
+  extend(freshMs = 0): Promise<number[]> {
     return this.#inTurn(async () => {
       const before = this.#groups;
-      const kept = await Promise.all(before.map((group) => this.#extendGroup(group)));
+      const sinceMs = this.#time.monotonicMs() - freshMs;
+      const extended = before.map((group) => (group.sinceMs > sinceMs ? [group] : this.#extendGroup(group)));
+      const kept = await Promise.all(extended);
       const nowMs = this.#time.monotonicMs();
       this.#groups = kept.flat().filter((group) => this.#endMs(group) > nowMs);
       const held = new Set(this.#groups.flatMap(({ shards }) => shards));

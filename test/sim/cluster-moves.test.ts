@@ -73,8 +73,8 @@ describe('in a calm cluster', { timeout: 120_000 }, () => {
     });
   });
 
-  it('a node that comes and goes within its grace moves nothing', async () => {
-    await withCluster(3, 7, async ({ faults }, run) => {
+  it.each([7, 8, 9, 10, 11])('a node that comes and goes within its grace moves nothing (seed %i)', async (seed) => {
+    await withCluster(3, seed, async ({ faults }, run) => {
       const before = ownersOf(faults.nodes);
       for (let round = 0; round < 4; round++) {
         const flapping = faults.join('flapping');

@@ -90,7 +90,7 @@ export const MUTATIONS: readonly Mutation[] = [
     spoil: {
       locks: (locks, holder) => ({
         acquire: (shards) => locks.acquire(shards),
-        extend: () => locks.extend(),
+        extend: (freshMs) => locks.extend(freshMs),
         probe: () => locks.probe(),
         get troubleMs() {
           return locks.troubleMs;

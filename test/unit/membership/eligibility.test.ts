@@ -6,6 +6,7 @@ import { eligibleMembers, isStarting } from '../../../src/membership/eligibility
 import type { Member, RosterView } from '../../../src/membership/roster.js';
 
 const GRACE_MS = 6_000;
+const PATIENCE = { joinGraceMs: GRACE_MS, heartbeatMs: 1_000 };
 
 function member(id: string, changes: Partial<Member> = {}): Member {
   return { id, name: id.slice(0, -2), uptimeMs: 60_000, heardMs: 0, draining: false, able: true, ...changes };
@@ -18,7 +19,7 @@ function view(members: readonly Member[], changes: Partial<RosterView> = {}): Ro
 describe('eligible members', () => {
   it('have been up for the join grace, or own something already', () => {
     const members = [member('a-1'), member('b-1', { uptimeMs: 5_999 }), member('c-1', { uptimeMs: 10 })];
-    expect(eligibleMembers(view(members, { owners: ['c-1', null] }), GRACE_MS)).toEqual(['a-1', 'c-1']);
+    expect(eligibleMembers(view(members, { owners: ['c-1', null] }), PATIENCE)).toEqual(['a-1', 'c-1']);
   });
 
   it('are those that came within the join grace of the oldest, and go on to be', () => {
@@ -38,7 +39,7 @@ describe('eligible members', () => {
                   return member(`n${index}-1`, { uptimeMs: ageMs + passedMs - heardMs, heardMs });
                 }),
               ),
-              GRACE_MS,
+              PATIENCE,
             );
           const oldestMs = Math.max(...ages);
           const together = ages.flatMap((ageMs, index) => (oldestMs - ageMs < GRACE_MS ? [`n${index}-1`] : []));
@@ -52,34 +53,39 @@ describe('eligible members', () => {
   it('are not given shards by one who read an older heartbeat and left out by the next (a rolling restart)', () => {
     const restarted = [member('n1-1', { uptimeMs: 5_900, heardMs: 1_000 }), member('n4-1', { uptimeMs: 100 })];
     const owners = ['n1-1'];
-    expect(eligibleMembers(view(restarted, { owners }), GRACE_MS)).toEqual(['n1-1']);
+    expect(eligibleMembers(view(restarted, { owners }), PATIENCE)).toEqual(['n1-1']);
     const read = [member('n1-1', { uptimeMs: 6_900 }), member('n4-1', { uptimeMs: 100 })];
-    expect(eligibleMembers(view(read, { owners }), GRACE_MS)).toEqual(['n1-1']);
+    expect(eligibleMembers(view(read, { owners }), PATIENCE)).toEqual(['n1-1']);
+  });
+
+  it('are not those that died before the join grace, however long they are still in the roster', () => {
+    const members = [member('a-1'), member('flapping-1', { uptimeMs: 3_600, heardMs: 4_900 })];
+    expect(eligibleMembers(view(members), PATIENCE)).toEqual(['a-1']);
   });
 
   it('are not those that drain', () => {
     const members = [member('a-1'), member('b-1', { draining: true })];
-    expect(eligibleMembers(view(members, { owners: ['b-1'] }), GRACE_MS)).toEqual(['a-1']);
+    expect(eligibleMembers(view(members, { owners: ['b-1'] }), PATIENCE)).toEqual(['a-1']);
   });
 
   it('are everybody when nobody has been up for long enough', () => {
     const members = [member('a-1', { uptimeMs: 10 }), member('b-1', { uptimeMs: 20 })];
-    expect(eligibleMembers(view(members, { owners: ['dead-1'] }), GRACE_MS)).toEqual(['a-1', 'b-1']);
-    expect(eligibleMembers(view(members, { owners: ['a-1'] }), GRACE_MS)).toEqual(['a-1', 'b-1']);
+    expect(eligibleMembers(view(members, { owners: ['dead-1'] }), PATIENCE)).toEqual(['a-1', 'b-1']);
+    expect(eligibleMembers(view(members, { owners: ['a-1'] }), PATIENCE)).toEqual(['a-1', 'b-1']);
   });
 
   it('are not those whose stores are out of reach, unless that is so for all', () => {
     const unable = member('a-1', { able: false });
-    expect(eligibleMembers(view([unable, member('b-1')], { owners: ['a-1'] }), GRACE_MS)).toEqual(['b-1']);
+    expect(eligibleMembers(view([unable, member('b-1')], { owners: ['a-1'] }), PATIENCE)).toEqual(['b-1']);
     const both = [unable, member('b-1', { able: false })];
-    expect(eligibleMembers(view(both, { owners: ['a-1', 'b-1'] }), GRACE_MS)).toEqual(['a-1', 'b-1']);
+    expect(eligibleMembers(view(both, { owners: ['a-1', 'b-1'] }), PATIENCE)).toEqual(['a-1', 'b-1']);
   });
 
   it('wait twice as long for each further death of their name, at most a minute', () => {
     const at = (uptimeMs: number, deaths: number): string[] =>
       eligibleMembers(
         view([member('old-1'), member('flapping-1', { uptimeMs })], { deaths: new Map([['flapping', deaths]]) }),
-        GRACE_MS,
+        PATIENCE,
       );
     expect(at(6_000, 1)).toContain('flapping-1');
     expect(at(11_999, 2)).not.toContain('flapping-1');
@@ -91,7 +97,7 @@ describe('eligible members', () => {
 
 it('a cluster is starting until somebody who is to stay has been up for the join grace', () => {
   const young = member('a-1', { uptimeMs: 5_999 });
-  expect(isStarting(view([young, member('b-1', { uptimeMs: 10 })]), GRACE_MS)).toBe(true);
-  expect(isStarting(view([young, member('b-1', { draining: true })]), GRACE_MS)).toBe(true);
-  expect(isStarting(view([young, member('b-1')]), GRACE_MS)).toBe(false);
+  expect(isStarting(view([young, member('b-1', { uptimeMs: 10 })]), PATIENCE)).toBe(true);
+  expect(isStarting(view([young, member('b-1', { draining: true })]), PATIENCE)).toBe(true);
+  expect(isStarting(view([young, member('b-1')]), PATIENCE)).toBe(false);
 });
