@@ -5,6 +5,14 @@ import type { HostLimiter } from '../delivery/host-limiter.js';
 
 const MIN_DEFERRAL_MS = 50;
 const MAX_DEFERRAL_MS = 30_000;
+/**
+ * How far ahead a host's pace is believed, in calls' durations and at least: what is further back in line is asked again about then, whatever
+ * the pace was when it was put there. Else what came while calls were slow would wait for long after they are quick again.
+ */
+const BELIEVED_CALLS = 20;
+const MIN_BELIEVED_MS = 2_000;
+/** Spreads numbers evenly, however many there are: the golden ratio's fraction. */
+const EVEN_STEP = 0.618_034;
 /** What a delivery is taken to last before one has ended. */
 const FIRST_MEAN_MS = 100;
 /** Weight of the latest duration in the running mean. */
@@ -15,6 +23,8 @@ interface Pace {
   meanMs: number;
   /** When the next deferred entry may come back. */
   nextAtMs: number;
+  /** Where in its range the last entry was put that is beyond what is believed; from 0 to 1. */
+  phase: number;
 }
 
 export class Deferrals {
@@ -32,23 +42,28 @@ export class Deferrals {
   }
 
   /**
-   * When an entry for this host should come back: after those that were deferred before it. A host that lets no call end is expected to
-   * take as long again as it has been silent, whatever it took before.
+   * When an entry for this host should come back: after those that were deferred before it, as far as that can be told, else in the later half
+   * of the time for which it can. A host that lets no call end is expected to take as long again as it has been silent, whatever it took
+   * before.
    */
   backAtMs(host: string, nowMs: number): number {
     const pace = this.#paceOf(host);
-    const earliestMs = nowMs + MIN_DEFERRAL_MS;
-    const atMs = Math.min(Math.max(pace.nextAtMs, earliestMs), nowMs + MAX_DEFERRAL_MS);
     const durationMs = Math.max(pace.meanMs, this.#limiter.quietMs(host));
-    pace.nextAtMs = atMs + durationMs / Math.max(1, this.#limiter.running(host));
-    return Math.ceil(atMs);
+    const believedMs = Math.min(Math.max(BELIEVED_CALLS * durationMs, MIN_BELIEVED_MS), MAX_DEFERRAL_MS);
+    const atMs = Math.max(pace.nextAtMs, nowMs + MIN_DEFERRAL_MS);
+    if (atMs <= nowMs + believedMs) {
+      pace.nextAtMs = atMs + durationMs / Math.max(1, this.#limiter.running(host));
+      return Math.ceil(atMs);
+    }
+    pace.phase = (pace.phase + EVEN_STEP) % 1;
+    return Math.ceil(nowMs + (believedMs * (1 + pace.phase)) / 2);
   }
 
   #paceOf(host: string): Pace {
     const known = this.#hosts.get(host);
     if (known !== undefined) return known;
     if (this.#hosts.size >= MAX_HOSTS) this.#hosts.clear();
-    const pace = { meanMs: FIRST_MEAN_MS, nextAtMs: 0 };
+    const pace = { meanMs: FIRST_MEAN_MS, nextAtMs: 0, phase: 0 };
     this.#hosts.set(host, pace);
     return pace;
   }

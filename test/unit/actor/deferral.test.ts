@@ -28,7 +28,23 @@ it('a host that lets no call end is given as long as it has been silent', () => 
   expect(spreadMs(new Deferrals(host), 50)).toBe(50 + 49 * 200);
 });
 
-it('nothing is put off by more than half a minute', () => {
+it('nothing is put off by more than half a minute, and what is far back in line comes back evenly spread', () => {
   host.quiet = 60_000;
-  expect(spreadMs(new Deferrals(host), 50)).toBe(30_000);
+  const deferrals = new Deferrals(host);
+  const times = Array.from({ length: 1_000 }, () => deferrals.backAtMs('a', 0)).slice(10);
+  expect(Math.max(...times)).toBeLessThanOrEqual(30_000);
+  for (let fromMs = 15_000; fromMs < 30_000; fromMs += 1_000) {
+    const within = times.filter((atMs) => atMs > fromMs && atMs <= fromMs + 1_000);
+    expect(within.length).toBeGreaterThan(50);
+    expect(within.length).toBeLessThan(80);
+  }
+});
+
+it('what came while calls were slow is not put off for long after they are quick again', () => {
+  host.quiet = 0;
+  const deferrals = new Deferrals(host);
+  for (let call = 0; call < 100; call++) deferrals.observe('a', 300);
+  // A backlog of ten thousand is claimed within a second, and a call takes a hundredth of what was thought.
+  const backAtMs = Array.from({ length: 10_000 }, (_, index) => deferrals.backAtMs('a', index / 10));
+  expect(Math.max(...backAtMs)).toBeLessThan(1_000 + 6_000);
 });
