@@ -140,7 +140,7 @@ export const SETTINGS = {
     6 * SECOND,
     0,
     10 * MINUTE,
-    'A node counts for new shards only after this much uptime, so that one that comes and goes moves nothing.',
+    'A node is given shards that others have only after this much uptime, so that one that comes and goes moves nothing.',
   ),
   CARILLON_HANDOVERS_MAX: integer(32, 1, 4_096, 'Most shards that a node gives away at once.'),
   CARILLON_HANDOVER_MS: integer(

@@ -38,6 +38,18 @@ export function eligibleMembers(view: RosterView, patience: Patience): string[] 
   return (eligible.length > 0 ? eligible : present).map((member) => member.id);
 }
 
+/**
+ * Members that do not count yet and may be given shards that are free anyway, as those of a node that drains: in a rolling restart the
+ * newcomers take over from those that are still to be restarted, instead of all shards going to the last of these. Not those of whose name
+ * a process died within the remembered time, which would take shards down with it again.
+ */
+export function newcomers(view: RosterView, patience: Patience): string[] {
+  const eligible = new Set(eligibleMembers(view, patience));
+  return presentMembers(view)
+    .map(({ id }) => id)
+    .filter((id) => !eligible.has(id) && !view.deaths.has(nameOf(id)));
+}
+
 /** Whether nobody has been up for the join grace yet, whoever of them was there first. */
 export function isStarting(view: RosterView, patience: Patience): boolean {
   return presentMembers(view)

@@ -9,7 +9,7 @@ import type { Cancel, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import { Signal } from '../actor/signal.js';
 import type { Channels } from '../queue/channels.js';
-import { eligibleMembers, isStarting } from './eligibility.js';
+import { eligibleMembers, isStarting, newcomers } from './eligibility.js';
 import { planOwners } from './plan.js';
 import type { Roster, RosterView } from './roster.js';
 import type { ShardHolder } from './shard-holder.js';
@@ -72,6 +72,8 @@ export class Membership {
   /** Shards on their way to or from this node: their locks are held without an actor for a while. */
   readonly #moving = new Set<number>();
   #rebalancing: Promise<void> | null = null;
+  /** Under way side by side: what one giver let go need not wait until what another gave is taken. */
+  readonly #takes = new Set<Promise<unknown>>();
   #rebalanceAgain = false;
   readonly #settled = new Signal();
 
@@ -108,6 +110,7 @@ export class Membership {
     await this.#beating;
     await this.#beat();
     await this.#rebalancing;
+    await Promise.all(this.#takes);
     await this.#rebalance();
   }
 
@@ -120,6 +123,7 @@ export class Membership {
     this.#cancelBeat();
     await this.#beating;
     await this.#rebalancing;
+    await Promise.all(this.#takes);
     const left = locks.held();
     holder.drop(holder.owned());
     await this.#quietly('leave', async () => {
@@ -218,7 +222,7 @@ export class Membership {
     if (orphans.length > 0) void locks.release(orphans);
   }
 
-  /** Carries the plan out; one at a time, and once more if asked for meanwhile. */
+  /** Carries the plan out, save for what is on its way already; one at a time, and once more if asked for meanwhile. */
   #rebalance(): Promise<void> {
     if (this.#rebalancing !== null) {
       this.#rebalanceAgain = true;
@@ -240,19 +244,27 @@ export class Membership {
       if (this.#draining) return this.#give(holder.owned());
       const view = this.#view;
       if (view === null) return;
-      const plan = planOwners(eligibleMembers(view, settings), view.owners);
+      const plan = planOwners(eligibleMembers(view, settings), view.owners, newcomers(view, settings));
       const owned = new Set(holder.owned());
       const isDue = (owner: string, shard: number): boolean =>
-        owner === id && !owned.has(shard) && isFree(view, shard, id);
+        owner === id && !owned.has(shard) && !this.#moving.has(shard) && isFree(view, shard, id);
       // A store that is away for all is away for each of them at a slightly different time: whoever notices first does not give yet.
       const unableMs = this.#unableMs();
       const isTooSoon = unableMs > 0 && unableMs < leaseMs + PATIENCE_BEATS * heartbeatMs;
       const most = isStarting(view, settings) ? owned.size : handoversMax;
       if (!isTooSoon) await this.#give([...owned].filter((shard) => plan[shard] !== id).slice(0, most));
       if (!isTableAvailable()) return;
-      await this.#take(plan.flatMap((owner, shard) => (isDue(owner, shard) ? [shard] : [])));
-      this.#settled.give();
+      this.#beginTake(plan.flatMap((owner, shard) => (isDue(owner, shard) ? [shard] : [])));
     });
+  }
+
+  #beginTake(shards: readonly number[]): void {
+    const taking = this.#quietly('take', async () => {
+      await this.#take(shards);
+      const isLast = this.#takes.size === 1;
+      if (isLast) this.#settled.give();
+    }).finally(() => this.#takes.delete(taking));
+    this.#takes.add(taking);
   }
 
   async #give(shards: readonly number[]): Promise<void> {
@@ -274,10 +286,13 @@ export class Membership {
     if (shards.length === 0) return;
     const { holder, roster, locks, settings, events, time } = this.#parts;
     const startedAtMs = time.monotonicMs();
-    await this.#whileMoving(shards, async () => {
-      const locked = await locks.acquire(shards);
-      if (locked.length < shards.length && locks.troubleMs === 0) this.#beatWithin(LOCKED_PAUSE_MS);
-      if (locked.length === 0) return;
+    for (const shard of shards) this.#moving.add(shard);
+    const locked = await locks.acquire(shards);
+    // The others may be tried again by the next heartbeat, while these are taken.
+    for (const shard of shards) if (!locked.includes(shard)) this.#moving.delete(shard);
+    if (locked.length < shards.length && locks.troubleMs === 0) this.#beatWithin(LOCKED_PAUSE_MS);
+    if (locked.length === 0) return;
+    await this.#whileMoving(locked, async () => {
       let taken: number[] = [];
       try {
         taken = await holder.take(locked);

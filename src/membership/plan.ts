@@ -14,15 +14,25 @@ interface Run {
  * The owner that each shard should have. Balanced (shares differ by at most one), sticky (a joining node gets at most ceil(S/(N+1))
  * shards, none moves between two that were there before; a leaving node's shards are the only ones that move), and the same for any order of
  * `members`. With no owner yet, each member gets one contiguous range; later a member's shards are a few runs. Empty when nobody is there.
+ *
+ * For `newcomers` nobody gives anything up; of the shards that are free they get what they lack of a share among all.
  */
-export function planOwners(members: readonly string[], owners: Owners): string[] {
+export function planOwners(members: readonly string[], owners: Owners, newcomers: readonly string[] = []): string[] {
   const sorted = [...new Set(members)].sort();
   if (sorted.length === 0) return [];
   const present = new Set(sorted);
-  const plan = owners.map((owner) => (owner !== null && present.has(owner) ? owner : null));
-  if (plan.every((owner) => owner === null)) return equalRanges(sorted, plan.length);
-  const quotas = quotasOf(sorted, plan);
-  for (const member of sorted) giveUp(plan, member, quotas.get(member) ?? 0);
+  const kept = owners.map((owner) => (owner !== null && present.has(owner) ? owner : null));
+  if (kept.every((owner) => owner === null)) return equalRanges(sorted, kept.length);
+  const plan = balance(sorted, kept);
+  if (newcomers.length === 0) return plan;
+  const withoutFree = plan.map((owner, shard) => (kept[shard] === null ? null : owner));
+  return fill(withoutFree, quotasOf([...new Set([...sorted, ...newcomers])].sort(), withoutFree));
+}
+
+function balance(members: readonly string[], owners: Owners): string[] {
+  const plan = [...owners];
+  const quotas = quotasOf(members, plan);
+  for (const member of members) giveUp(plan, member, quotas.get(member) ?? 0);
   return fill(plan, quotas);
 }
 

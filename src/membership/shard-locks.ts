@@ -127,8 +127,9 @@ export class ShardLocks {
     return this.#inTurn(async () => {
       const before = this.#groups;
       const sinceMs = this.#time.monotonicMs() - freshMs;
-      const extended = before.map((group) => (group.sinceMs > sinceMs ? [group] : this.#extendGroup(group)));
-      const kept = await Promise.all(extended);
+      const kept = await Promise.all(
+        before.map((group) => (group.sinceMs > sinceMs ? Promise.resolve([group]) : this.#extendGroup(group))),
+      );
       const nowMs = this.#time.monotonicMs();
       this.#groups = kept.flat().filter((group) => this.#endMs(group) > nowMs);
       const held = new Set(this.#groups.flatMap(({ shards }) => shards));

@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { eligibleMembers, isStarting } from '../../../src/membership/eligibility.js';
+import { eligibleMembers, isStarting, newcomers } from '../../../src/membership/eligibility.js';
 import type { Member, RosterView } from '../../../src/membership/roster.js';
 
 const GRACE_MS = 6_000;
@@ -93,6 +93,19 @@ describe('eligible members', () => {
     expect(at(59_999, 9)).not.toContain('flapping-1');
     expect(at(60_000, 9)).toContain('flapping-1');
   });
+});
+
+it('newcomers are up for less than the join grace, able, staying, and of a name that did not die lately', () => {
+  const members = [
+    member('old-1'),
+    member('young-1', { uptimeMs: 100 }),
+    member('unable-1', { uptimeMs: 100, able: false }),
+    member('leaving-1', { uptimeMs: 100, draining: true }),
+    member('flapping-1', { uptimeMs: 100 }),
+    member('owning-1', { uptimeMs: 100 }),
+  ];
+  const deaths = new Map([['flapping', 1]]);
+  expect(newcomers(view(members, { owners: ['old-1', 'owning-1'], deaths }), PATIENCE)).toEqual(['young-1']);
 });
 
 it('a cluster is starting until somebody who is to stay has been up for the join grace', () => {

@@ -102,4 +102,50 @@ describe('the plan', () => {
     expectBalance(['a', 'b', 'c', 'd'], after);
     expect(moved(before, after).length).toBe(128);
   });
+
+  it('gives newcomers their share of what is free, and nothing of what has an owner', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(7, 16, 64, 256),
+        fc.integer({ min: 2, max: 5 }),
+        fc.integer({ min: 1, max: 3 }),
+        (shards, count, young) => {
+          const members = Array.from({ length: count }, (_, index) => `n${index}`);
+          const newcomers = Array.from({ length: young }, (_, index) => `m${index}`);
+          const before = planOwners(members, nobody(shards));
+          expect(planOwners(members, before, newcomers)).toEqual(before);
+          const [leaving, ...staying] = members;
+          const after = planOwners(staying, before, newcomers);
+          const freed = before.flatMap((owner, shard) => (owner === leaving ? [shard] : []));
+          expect(moved(before, after)).toEqual(freed);
+          const share = Math.ceil(shards / (staying.length + young));
+          const counts = countsOf(after);
+          for (const newcomer of newcomers) expect(counts.get(newcomer) ?? 0).toBeLessThanOrEqual(share);
+          const toNewcomers = newcomers.reduce((sum, newcomer) => sum + (counts.get(newcomer) ?? 0), 0);
+          expect(toNewcomers).toBeGreaterThanOrEqual(Math.min(freed.length, young * (share - 1)) - staying.length);
+        },
+      ),
+    );
+  });
+
+  it('lets newcomers take over in a rolling restart, so that the last to go does not end up with all', () => {
+    const names = ['n1', 'n2', 'n3', 'n4'];
+    let owners = planOwners(names, nobody(256));
+    let settled = names;
+    let most = 0;
+    let moves = 0;
+    for (const [index, name] of names.entries()) {
+      const last = names[index - 1];
+      const young = last === undefined ? [] : [`${last}-new`];
+      settled = settled.filter((member) => member !== name);
+      const after = planOwners(settled, owners, young);
+      moves += moved(owners, after).length;
+      owners = after;
+      most = Math.max(most, ...countsOf(owners).values());
+      // Who has something counts.
+      settled = [...settled, ...young];
+    }
+    expect(most).toBeLessThanOrEqual(86);
+    expect(moves).toBeLessThanOrEqual(64 + 3 * 86);
+  });
 });
