@@ -11,6 +11,8 @@ const MAX_DEFERRAL_MS = 30_000;
  */
 const BELIEVED_CALLS = 20;
 const MIN_BELIEVED_MS = 2_000;
+/** So often, for each call that the host lets end, something that is further back in line is asked about: asking costs the others time. */
+const ASKS_PER_CALL = 2;
 /** Spreads numbers evenly, however many there are: the golden ratio's fraction. */
 const EVEN_STEP = 0.618_034;
 /** What a delivery is taken to last before one has ended. */
@@ -23,6 +25,8 @@ interface Pace {
   meanMs: number;
   /** When the next deferred entry may come back. */
   nextAtMs: number;
+  /** When the next entry that is further back may be asked about. */
+  askAtMs: number;
   /** Where in its range the last entry was put that is beyond what is believed; from 0 to 1. */
   phase: number;
 }
@@ -42,28 +46,32 @@ export class Deferrals {
   }
 
   /**
-   * When an entry for this host should come back: after those that were deferred before it, as far as that can be told, else in the later half
-   * of the time for which it can. A host that lets no call end is expected to take as long again as it has been silent, whatever it took
+   * When an entry for this host should come back: after those that were deferred before it, as far as that can be told, else later, at
+   * twice the host's pace. A host that lets no call end is expected to take as long again as it has been silent, whatever it took
    * before.
    */
   backAtMs(host: string, nowMs: number): number {
     const pace = this.#paceOf(host);
     const durationMs = Math.max(pace.meanMs, this.#limiter.quietMs(host));
     const believedMs = Math.min(Math.max(BELIEVED_CALLS * durationMs, MIN_BELIEVED_MS), MAX_DEFERRAL_MS);
+    const perCallMs = durationMs / Math.max(1, this.#limiter.running(host));
     const atMs = Math.max(pace.nextAtMs, nowMs + MIN_DEFERRAL_MS);
     if (atMs <= nowMs + believedMs) {
-      pace.nextAtMs = atMs + durationMs / Math.max(1, this.#limiter.running(host));
+      pace.nextAtMs = atMs + perCallMs;
       return Math.ceil(atMs);
     }
     pace.phase = (pace.phase + EVEN_STEP) % 1;
-    return Math.ceil(nowMs + (believedMs * (1 + pace.phase)) / 2);
+    pace.askAtMs = Math.max(pace.askAtMs, nowMs) + perCallMs / ASKS_PER_CALL;
+    const share = (1 + pace.phase) / 2;
+    const askMs = Math.max(pace.askAtMs - nowMs, believedMs * share);
+    return Math.ceil(nowMs + Math.min(askMs, MAX_DEFERRAL_MS * share));
   }
 
   #paceOf(host: string): Pace {
     const known = this.#hosts.get(host);
     if (known !== undefined) return known;
     if (this.#hosts.size >= MAX_HOSTS) this.#hosts.clear();
-    const pace = { meanMs: FIRST_MEAN_MS, nextAtMs: 0, phase: 0 };
+    const pace = { meanMs: FIRST_MEAN_MS, nextAtMs: 0, askAtMs: 0, phase: 0 };
     this.#hosts.set(host, pace);
     return pace;
   }

@@ -16,7 +16,7 @@ export interface Patience {
 }
 
 /**
- * Members that the plan may give shards to: those that have some, those that have been up for `joinGraceMs` (twice as long for each death of
+ * Members that the plan may give shards to: those that have been up for `joinGraceMs` (twice as long for each death of
  * their name beyond the first, at most a minute), and those that came within it of the one that has been up longest (unless they keep
  * dying): nodes that start together share from the beginning. Those that are unable to work are left out, unless all are: then it is the
  * stores that are away, and nothing is to move.
@@ -26,13 +26,12 @@ export interface Patience {
 export function eligibleMembers(view: RosterView, patience: Patience): string[] {
   const { joinGraceMs } = patience;
   const present = presentMembers(view);
-  const owners = new Set(view.owners);
   const uptimeNowMs = uptimeBy(patience);
   const oldestMs = Math.max(0, ...present.map(uptimeNowMs));
   const counts = (member: Member): boolean => {
     const ownGraceMs = graceMs(view.deaths.get(nameOf(member.id)) ?? 0, joinGraceMs);
     const cameTogether = ownGraceMs === joinGraceMs && oldestMs - uptimeNowMs(member) < joinGraceMs;
-    return owners.has(member.id) || cameTogether || uptimeNowMs(member) >= ownGraceMs;
+    return cameTogether || uptimeNowMs(member) >= ownGraceMs;
   };
   const eligible = present.filter(counts);
   return (eligible.length > 0 ? eligible : present).map((member) => member.id);
@@ -41,13 +40,13 @@ export function eligibleMembers(view: RosterView, patience: Patience): string[] 
 /**
  * Members that do not count yet and may be given shards that are free anyway, as those of a node that drains: in a rolling restart the
  * newcomers take over from those that are still to be restarted, instead of all shards going to the last of these. Not those of whose name
- * a process died within the remembered time, which would take shards down with it again.
+ * a process died within the remembered time, which would take shards down with it again; what these have they keep.
  */
 export function newcomers(view: RosterView, patience: Patience): string[] {
   const eligible = new Set(eligibleMembers(view, patience));
   return presentMembers(view)
     .map(({ id }) => id)
-    .filter((id) => !eligible.has(id) && !view.deaths.has(nameOf(id)));
+    .filter((id) => !eligible.has(id) && (view.owners.includes(id) || !view.deaths.has(nameOf(id))));
 }
 
 /** Whether nobody has been up for the join grace yet, whoever of them was there first. */

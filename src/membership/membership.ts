@@ -111,6 +111,8 @@ export class Membership {
     await this.#beat();
     await this.#rebalancing;
     await Promise.all(this.#takes);
+    // A heartbeat of its own may have begun to give before the last take ended.
+    await this.#rebalancing;
     await this.#rebalance();
   }
 
@@ -241,7 +243,8 @@ export class Membership {
     const { holder, settings, isTableAvailable } = this.#parts;
     const { id, handoversMax, leaseMs, heartbeatMs } = settings;
     await this.#quietly('rebalance', async () => {
-      if (this.#draining) return this.#give(holder.owned());
+      const still = holder.owned().filter((shard) => !this.#moving.has(shard));
+      if (this.#draining) return this.#give(still);
       const view = this.#view;
       if (view === null) return;
       const plan = planOwners(eligibleMembers(view, settings), view.owners, newcomers(view, settings));
@@ -252,7 +255,8 @@ export class Membership {
       const unableMs = this.#unableMs();
       const isTooSoon = unableMs > 0 && unableMs < leaseMs + PATIENCE_BEATS * heartbeatMs;
       const most = isStarting(view, settings) ? owned.size : handoversMax;
-      if (!isTooSoon) await this.#give([...owned].filter((shard) => plan[shard] !== id).slice(0, most));
+      if (!isTooSoon)
+        await this.#give(still.filter((shard) => view.owners[shard] === id && plan[shard] !== id).slice(0, most));
       if (!isTableAvailable()) return;
       this.#beginTake(plan.flatMap((owner, shard) => (isDue(owner, shard) ? [shard] : [])));
     });
@@ -261,9 +265,10 @@ export class Membership {
   #beginTake(shards: readonly number[]): void {
     const taking = this.#quietly('take', async () => {
       await this.#take(shards);
-      const isLast = this.#takes.size === 1;
-      if (isLast) this.#settled.give();
-    }).finally(() => this.#takes.delete(taking));
+    }).then((isDone) => {
+      this.#takes.delete(taking);
+      if (isDone && this.#takes.size === 0) this.#settled.give();
+    });
     this.#takes.add(taking);
   }
 

@@ -15,18 +15,36 @@ interface Run {
  * shards, none moves between two that were there before; a leaving node's shards are the only ones that move), and the same for any order of
  * `members`. With no owner yet, each member gets one contiguous range; later a member's shards are a few runs. Empty when nobody is there.
  *
- * For `newcomers` nobody gives anything up; of the shards that are free they get what they lack of a share among all.
+ * For `newcomers` nobody gives anything up. They keep what they have, and of the shards that are free they get what they lack of a share among
+ * all, while the members are level among themselves: if not, what is free is on its way from one member to another.
  */
 export function planOwners(members: readonly string[], owners: Owners, newcomers: readonly string[] = []): string[] {
   const sorted = [...new Set(members)].sort();
   if (sorted.length === 0) return [];
-  const present = new Set(sorted);
+  const young = new Set(newcomers);
+  const present = new Set([...sorted, ...young]);
   const kept = owners.map((owner) => (owner !== null && present.has(owner) ? owner : null));
   if (kept.every((owner) => owner === null)) return equalRanges(sorted, kept.length);
-  const plan = balance(sorted, kept);
-  if (newcomers.length === 0) return plan;
+  const plan = balanceBeside(young, sorted, kept);
+  if (young.size === 0 || !areLevel(sorted, kept)) return plan;
   const withoutFree = plan.map((owner, shard) => (kept[shard] === null ? null : owner));
-  return fill(withoutFree, quotasOf([...new Set([...sorted, ...newcomers])].sort(), withoutFree));
+  return fill(withoutFree, quotasOf([...sorted, ...young].sort(), withoutFree));
+}
+
+/** Shares out among `members` all that the `young` do not have. */
+function balanceBeside(young: ReadonlySet<string>, members: readonly string[], owners: Owners): string[] {
+  const isYoung = (owner: string | null): owner is string => owner !== null && young.has(owner);
+  const balanced = balance(
+    members,
+    owners.filter((owner) => !isYoung(owner)),
+  ).values();
+  return owners.map((owner) => (isYoung(owner) ? owner : (balanced.next().value ?? '')));
+}
+
+function areLevel(members: readonly string[], owners: Owners): boolean {
+  const counts = countsOf(owners);
+  const shares = members.map((member) => counts.get(member) ?? 0);
+  return Math.max(...shares) - Math.min(...shares) <= 1;
 }
 
 function balance(members: readonly string[], owners: Owners): string[] {

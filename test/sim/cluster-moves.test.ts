@@ -86,6 +86,21 @@ describe('in a calm cluster', { timeout: 120_000 }, () => {
     });
   });
 
+  it.each([1, 2, 3, 4])('a newcomer gets nothing of what goes to another that joins (seed %i)', async (seed) => {
+    await withCluster(3, seed, async ({ faults }, run) => {
+      const before = ownersOf(faults.nodes);
+      const joining = faults.join('joining');
+      await run((2 / 3) * TIMES.joinGraceMs);
+      const newcomer = faults.join('newcomer');
+      await run((2 / 3) * TIMES.joinGraceMs);
+      const after = ownersOf(faults.nodes);
+      const moved = before.flatMap((owner, shard) => (owner === after[shard] ? [] : [after[shard]]));
+      expect(moved.length).toBeLessThanOrEqual(Math.ceil(SHARDS / 4));
+      expect(new Set(moved)).toEqual(new Set([joining.id]));
+      expect(newcomer.holder.owned()).toEqual([]);
+    });
+  });
+
   it('the shards of a node that dies are taken within a lease and two heartbeats', async () => {
     await withCluster(3, 8, async ({ faults }, run) => {
       faults.nodes[0]?.kill();

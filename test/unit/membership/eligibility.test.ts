@@ -17,9 +17,9 @@ function view(members: readonly Member[], changes: Partial<RosterView> = {}): Ro
 }
 
 describe('eligible members', () => {
-  it('have been up for the join grace, or own something already', () => {
+  it('have been up for the join grace, whatever they own', () => {
     const members = [member('a-1'), member('b-1', { uptimeMs: 5_999 }), member('c-1', { uptimeMs: 10 })];
-    expect(eligibleMembers(view(members, { owners: ['c-1', null] }), PATIENCE)).toEqual(['a-1', 'c-1']);
+    expect(eligibleMembers(view(members, { owners: ['c-1', null] }), PATIENCE)).toEqual(['a-1']);
   });
 
   it('are those that came within the join grace of the oldest, and go on to be', () => {
@@ -95,7 +95,7 @@ describe('eligible members', () => {
   });
 });
 
-it('newcomers are up for less than the join grace, able, staying, and of a name that did not die lately', () => {
+it('newcomers are up for less than the join grace, able, staying, and of a name that did not die lately unless they own something', () => {
   const members = [
     member('old-1'),
     member('young-1', { uptimeMs: 100 }),
@@ -104,8 +104,12 @@ it('newcomers are up for less than the join grace, able, staying, and of a name 
     member('flapping-1', { uptimeMs: 100 }),
     member('owning-1', { uptimeMs: 100 }),
   ];
-  const deaths = new Map([['flapping', 1]]);
-  expect(newcomers(view(members, { owners: ['old-1', 'owning-1'], deaths }), PATIENCE)).toEqual(['young-1']);
+  const deaths = new Map([
+    ['flapping', 1],
+    ['owning', 1],
+  ]);
+  const owners = ['old-1', 'owning-1'];
+  expect(newcomers(view(members, { owners, deaths }), PATIENCE)).toEqual(['young-1', 'owning-1']);
 });
 
 it('a cluster is starting until somebody who is to stay has been up for the join grace', () => {

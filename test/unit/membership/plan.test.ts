@@ -128,22 +128,52 @@ describe('the plan', () => {
     );
   });
 
+  it('moves for newcomers nothing that has an owner, while one that counts is given its share beside them', () => {
+    const step = fc.record({ gives: fc.boolean(), takes: fc.boolean() });
+    fc.assert(
+      fc.property(
+        fc.constantFrom(16, 64, 256),
+        fc.integer({ min: 1, max: 5 }),
+        fc.array(step, { minLength: 5, maxLength: 5 }),
+        (shards, count, steps) => {
+          const members = Array.from({ length: count }, (_, index) => `n${index}`);
+          const before = planOwners(members, nobody(shards));
+          const joined = [...members, 'joining'];
+          const plan = planOwners(joined, before);
+          expect(planOwners(joined, before, ['young'])).toEqual(plan);
+          const given = before.map((owner, shard) => {
+            const { gives = false, takes = false } = steps[members.indexOf(owner)] ?? {};
+            if (plan[shard] === owner || !gives) return owner;
+            return takes ? plan[shard]! : null;
+          });
+          const shares = joined.map((member) => given.filter((owner) => owner === member).length);
+          fc.pre(Math.max(...shares) - Math.min(...shares) > 1);
+          expect(planOwners(joined, given, ['young'])).not.toContain('young');
+        },
+      ),
+    );
+  });
+
+  it('leaves newcomers what they have, and gives them no more of what has an owner', () => {
+    const before = planOwners(['a', 'b', 'c'], nobody(60));
+    const withYoung = before.map((owner, shard) => (shard === 0 ? 'young' : owner));
+    expect(planOwners(['a', 'b', 'c'], withYoung, ['young'])).toEqual(withYoung);
+  });
+
   it('lets newcomers take over in a rolling restart, so that the last to go does not end up with all', () => {
     const names = ['n1', 'n2', 'n3', 'n4'];
     let owners = planOwners(names, nobody(256));
-    let settled = names;
+    const young: string[] = [];
     let most = 0;
     let moves = 0;
     for (const [index, name] of names.entries()) {
-      const last = names[index - 1];
-      const young = last === undefined ? [] : [`${last}-new`];
-      settled = settled.filter((member) => member !== name);
-      const after = planOwners(settled, owners, young);
+      // The last finds nobody who counts: then everybody does.
+      const staying = names.slice(index + 1);
+      const after = staying.length > 0 ? planOwners(staying, owners, young) : planOwners(young, owners);
       moves += moved(owners, after).length;
       owners = after;
       most = Math.max(most, ...countsOf(owners).values());
-      // Who has something counts.
-      settled = [...settled, ...young];
+      young.push(`${name}-new`);
     }
     expect(most).toBeLessThanOrEqual(86);
     expect(moves).toBeLessThanOrEqual(64 + 3 * 86);
