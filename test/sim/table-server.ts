@@ -146,11 +146,13 @@ export class TableServer extends Server {
       const isTaken = state === 'delivered' ? row.state !== 'delivered' : row.state === 'pending';
       if (!isTaken) return [];
       this.world.note(`table records ${id.slice(-6)} ${state} after ${attempts[index] ?? 0}`);
+      // That a call succeeded is a fact, and corrects a row that another node gave up meanwhile: no second end.
+      const isCorrection = row.state !== 'pending';
       row.state = state;
       row.attempts = Math.max(row.attempts, attempts[index] ?? 0);
       row.next_attempt_at = nextAttempts[index] == null ? row.next_attempt_at : timeOf(nextAttempts[index]);
       if (state !== 'pending') {
-        row.finished += 1;
+        if (!isCorrection) row.finished += 1;
         row.endedAtMs = Math.min(row.endedAtMs, this.world.nowMs);
       }
       return [{ id }];
