@@ -42,11 +42,10 @@ export function eligibleMembers(view: RosterView, patience: Patience): string[] 
  * newcomers take over from those that are still to be restarted, instead of all shards going to the last of these. Not those of whose name
  * a process died within the remembered time, which would take shards down with it again; what these have they keep.
  */
-export function newcomers(view: RosterView, patience: Patience): string[] {
-  const eligible = new Set(eligibleMembers(view, patience));
+export function newcomers(view: RosterView, eligible: readonly string[]): string[] {
   return presentMembers(view)
     .map(({ id }) => id)
-    .filter((id) => !eligible.has(id) && (view.owners.includes(id) || !view.deaths.has(nameOf(id))));
+    .filter((id) => !eligible.includes(id) && (view.owners.includes(id) || !view.deaths.has(nameOf(id))));
 }
 
 /** Whether nobody has been up for the join grace yet, whoever of them was there first. */

@@ -109,10 +109,7 @@ export class Membership {
     // Others plan without this node before it gives. What was begun before does not know that it drains.
     await this.#beating;
     await this.#beat();
-    await this.#rebalancing;
-    await Promise.all(this.#takes);
-    // A heartbeat of its own may have begun to give before the last take ended.
-    await this.#rebalancing;
+    await this.#untilNothingMoves();
     await this.#rebalance();
   }
 
@@ -124,8 +121,7 @@ export class Membership {
     this.#settled.give();
     this.#cancelBeat();
     await this.#beating;
-    await this.#rebalancing;
-    await Promise.all(this.#takes);
+    await this.#untilNothingMoves();
     const left = locks.held();
     holder.drop(holder.owned());
     await this.#quietly('leave', async () => {
@@ -224,6 +220,13 @@ export class Membership {
     if (orphans.length > 0) void locks.release(orphans);
   }
 
+  async #untilNothingMoves(): Promise<void> {
+    await this.#rebalancing;
+    await Promise.all(this.#takes);
+    // A heartbeat may have begun to give before the last take ended.
+    await this.#rebalancing;
+  }
+
   /** Carries the plan out, save for what is on its way already; one at a time, and once more if asked for meanwhile. */
   #rebalance(): Promise<void> {
     if (this.#rebalancing !== null) {
@@ -243,12 +246,13 @@ export class Membership {
     const { holder, settings, isTableAvailable } = this.#parts;
     const { id, handoversMax, leaseMs, heartbeatMs } = settings;
     await this.#quietly('rebalance', async () => {
-      const still = holder.owned().filter((shard) => !this.#moving.has(shard));
+      const owned = new Set(holder.owned());
+      const still = [...owned].filter((shard) => !this.#moving.has(shard));
       if (this.#draining) return this.#give(still);
       const view = this.#view;
       if (view === null) return;
-      const plan = planOwners(eligibleMembers(view, settings), view.owners, newcomers(view, settings));
-      const owned = new Set(holder.owned());
+      const members = eligibleMembers(view, settings);
+      const plan = planOwners(members, view.owners, newcomers(view, members));
       const isDue = (owner: string, shard: number): boolean =>
         owner === id && !owned.has(shard) && !this.#moving.has(shard) && isFree(view, shard, id);
       // A store that is away for all is away for each of them at a slightly different time: whoever notices first does not give yet.

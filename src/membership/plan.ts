@@ -28,7 +28,7 @@ export function planOwners(members: readonly string[], owners: Owners, newcomers
   const plan = balanceBeside(young, sorted, kept);
   if (young.size === 0 || !areLevel(sorted, kept)) return plan;
   const withoutFree = plan.map((owner, shard) => (kept[shard] === null ? null : owner));
-  return fill(withoutFree, quotasOf([...sorted, ...young].sort(), withoutFree));
+  return fill(withoutFree, quotasOf([...sorted, ...young], withoutFree));
 }
 
 /** Shares out among `members` all that the `young` do not have. */

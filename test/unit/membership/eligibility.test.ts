@@ -109,7 +109,8 @@ it('newcomers are up for less than the join grace, able, staying, and of a name 
     ['owning', 1],
   ]);
   const owners = ['old-1', 'owning-1'];
-  expect(newcomers(view(members, { owners, deaths }), PATIENCE)).toEqual(['young-1', 'owning-1']);
+  const given = view(members, { owners, deaths });
+  expect(newcomers(given, eligibleMembers(given, PATIENCE))).toEqual(['young-1', 'owning-1']);
 });
 
 it('a cluster is starting until somebody who is to stay has been up for the join grace', () => {

@@ -16,6 +16,22 @@ function moved(before: readonly (string | null)[], after: readonly (string | nul
   return before.flatMap((owner, shard) => (owner === after[shard] ? [] : [shard]));
 }
 
+const STEP = fc.record({ gives: fc.boolean(), takes: fc.boolean() });
+
+/** Who owns what while some of the `members` have given what the plan gives to others, and some of that was taken. */
+function partlyCarriedOut(
+  plan: readonly string[],
+  before: readonly string[],
+  members: readonly string[],
+  steps: readonly { gives: boolean; takes: boolean }[],
+): (string | null)[] {
+  return before.map((owner, shard) => {
+    const { gives = false, takes = false } = steps[members.indexOf(owner)] ?? {};
+    if (plan[shard] === owner || !gives) return owner;
+    return takes ? plan[shard]! : null;
+  });
+}
+
 function expectBalance(members: readonly string[], owners: readonly string[]): void {
   const counts = countsOf(owners);
   const shares = members.map((member) => counts.get(member) ?? 0);
@@ -71,22 +87,17 @@ describe('the plan', () => {
   });
 
   it('makes nobody give again while others have yet to give or to take', () => {
-    const step = fc.record({ gives: fc.boolean(), takes: fc.boolean() });
     fc.assert(
       fc.property(
         fc.constantFrom(7, 16, 64, 256),
         fc.integer({ min: 1, max: 6 }),
-        fc.array(step, { minLength: 8, maxLength: 8 }),
+        fc.array(STEP, { minLength: 8, maxLength: 8 }),
         (shards, count, steps) => {
           const members = Array.from({ length: count }, (_, index) => `n${index}`);
           const before = planOwners(members, nobody(shards));
           const joined = [...members, 'm-joining'];
           const plan = planOwners(joined, before);
-          const meanwhile = before.map((owner, shard) => {
-            const { gives = false, takes = false } = steps[members.indexOf(owner)] ?? {};
-            if (plan[shard] === owner || !gives) return owner;
-            return takes ? plan[shard]! : null;
-          });
+          const meanwhile = partlyCarriedOut(plan, before, members, steps);
           const next = planOwners(joined, meanwhile);
           const givenAgain = meanwhile.filter((owner, shard) => owner === plan[shard] && next[shard] !== owner);
           expect(givenAgain).toEqual([]);
@@ -129,23 +140,18 @@ describe('the plan', () => {
   });
 
   it('moves for newcomers nothing that has an owner, while one that counts is given its share beside them', () => {
-    const step = fc.record({ gives: fc.boolean(), takes: fc.boolean() });
     fc.assert(
       fc.property(
         fc.constantFrom(16, 64, 256),
         fc.integer({ min: 1, max: 5 }),
-        fc.array(step, { minLength: 5, maxLength: 5 }),
+        fc.array(STEP, { minLength: 5, maxLength: 5 }),
         (shards, count, steps) => {
           const members = Array.from({ length: count }, (_, index) => `n${index}`);
           const before = planOwners(members, nobody(shards));
           const joined = [...members, 'joining'];
           const plan = planOwners(joined, before);
           expect(planOwners(joined, before, ['young'])).toEqual(plan);
-          const given = before.map((owner, shard) => {
-            const { gives = false, takes = false } = steps[members.indexOf(owner)] ?? {};
-            if (plan[shard] === owner || !gives) return owner;
-            return takes ? plan[shard]! : null;
-          });
+          const given = partlyCarriedOut(plan, before, members, steps);
           const shares = joined.map((member) => given.filter((owner) => owner === member).length);
           fc.pre(Math.max(...shares) - Math.min(...shares) > 1);
           expect(planOwners(joined, given, ['young'])).not.toContain('young');
