@@ -14,7 +14,7 @@ const bin = (...parts) => path.join(root, 'node_modules', ...parts);
 const CHECKS = [
   ['types', [bin('typescript', 'bin', 'tsc'), '--noEmit']],
   ['types of the page', [bin('typescript', 'bin', 'tsc'), '--noEmit', '-p', 'web']],
-  ['lint', [bin('eslint', 'bin', 'eslint.js'), '.', '--max-warnings', '0']],
+  ['lint', [bin('oxlint', 'bin', 'oxlint'), '--deny-warnings', '.']],
   ['format', [bin('prettier', 'bin', 'prettier.cjs'), '--check', '--log-level', 'warn', '.']],
 ];
 
@@ -30,27 +30,21 @@ async function main(args) {
     console.error(error.message);
     failed.push('build');
   }
-  // The linter takes longest and goes on while the tests begin, with those that wait more than they work.
-  const checks = args.length === 0 ? startChecks() : undefined;
-  await checks?.quick;
   if (args.length === 0) {
+    failed.push(...(await runChecks()));
     console.log('The most telling on a Redis Cluster and through PgBouncer (all of them: npm run test:topologies)');
     if ((await runTopologies([], { quick: true })) !== 0) failed.push('topologies');
   }
   // Last, so that what a test found wrong is what stands at the end.
   const code = await run(process.execPath, [bin('vitest', 'vitest.mjs'), 'run', ...args]);
   if (code !== 0) failed.push('tests');
-  if (checks !== undefined) failed.push(...(await checks.all));
   if (failed.length > 0) console.log(`\nnpm test failed: ${failed.join(', ')}`);
   return failed.length === 0 ? 0 : 1;
 }
 
-/**
- * Starts all of them, at the same time, whatever the others find. `all` gives the names of those that failed, when the last has ended;
- * `quick` resolves when all but one have.
- */
-function startChecks() {
-  const running = CHECKS.map(async ([name, args]) => {
+/** Runs all of them at the same time, whatever the others find; returns the names of those that failed. */
+async function runChecks() {
+  const results = CHECKS.map(async ([name, args]) => {
     const startedAtMs = performance.now();
     const { code, output } = await capture(args);
     const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1);
@@ -58,11 +52,7 @@ function startChecks() {
     if (code !== 0) console.log(output);
     return code === 0 ? undefined : name;
   });
-  const quick = new Promise((resolve) => {
-    let left = running.length - 1;
-    for (const check of running) void check.then(() => --left === 0 && resolve());
-  });
-  return { quick, all: Promise.all(running).then((results) => results.filter((name) => name !== undefined)) };
+  return (await Promise.all(results)).filter((name) => name !== undefined);
 }
 
 async function capture(args) {
