@@ -14,6 +14,7 @@ import { ShardLocks } from '../membership/shard-locks.js';
 import { Channels } from '../queue/channels.js';
 import { ConsoleChannels } from '../queue/console-channels.js';
 import { createRedis, createSubscriber, openRedis } from '../queue/connect.js';
+import { Subscriptions } from '../queue/subscriptions.js';
 import type { ShardQueue } from '../queue/shard-queue.js';
 import type { Database } from '../table/database.js';
 import { grantEpochs, overtakenShards, overtakeEpochs, readShards, renewEpochs } from '../table/epochs.js';
@@ -65,8 +66,9 @@ export function makeCluster(parts: {
     timeoutMs: config.CARILLON_REDIS_TIMEOUT_MS,
     onTrouble: () => undefined,
   });
-  const channels = new Channels(redis, subscriber, prefix);
-  const consoleChannels = new ConsoleChannels(redis, subscriber, prefix);
+  const subscriptions = new Subscriptions(subscriber);
+  const channels = new Channels(redis, subscriptions, prefix);
+  const consoleChannels = new ConsoleChannels(redis, subscriptions, prefix);
   const locks = new ShardLocks(
     lockClients,
     { keyPrefix: `${prefix}:{locks}:`, leaseMs: config.CARILLON_LEASE_MS },
