@@ -32,6 +32,8 @@ import { RedisClock } from './queue/redis-clock.js';
 import { watchRedis } from './queue/redis-watch.js';
 import { ShardQueue } from './queue/shard-queue.js';
 import { Database } from './table/database.js';
+import { connectionName } from './table/epochs.js';
+import { transactionLimits } from './compose/transaction-limits.js';
 import { Maintenance, partitionBounds } from './table/maintenance.js';
 import { migrate } from './table/migrate.js';
 import { Recorder } from './table/recorder.js';
@@ -59,6 +61,8 @@ export async function startNode(config: Config, log: Logger): Promise<Node> {
   const identity = `${config.CARILLON_NODE_NAME}-${randomUUID().slice(0, 8)}`;
   const database = new Database({
     url: config.CARILLON_DATABASE_URL,
+    name: connectionName(identity),
+    limits: transactionLimits(config.CARILLON_LEASE_MS),
     poolSize: config.CARILLON_DATABASE_POOL,
     timeoutMs: config.CARILLON_DATABASE_TIMEOUT_MS,
     onError: (error) => log.warn({ err: error }, 'a table connection broke'),

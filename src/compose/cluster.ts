@@ -17,8 +17,17 @@ import { createRedis, createSubscriber, openRedis } from '../queue/connect.js';
 import { Subscriptions } from '../queue/subscriptions.js';
 import type { ShardQueue } from '../queue/shard-queue.js';
 import type { Database } from '../table/database.js';
-import { grantEpochs, overtakenShards, overtakeEpochs, readShards, renewEpochs } from '../table/epochs.js';
+import {
+  endAbandoned,
+  grantEpochs,
+  overtakenShards,
+  overtakeEpochs,
+  readShards,
+  renewEpochs,
+} from '../table/epochs.js';
 
+/** A transaction of a node that runs is not idle for so long: its next statement follows at once. */
+const ABANDONED_AFTER_MS = 500;
 const DEATHS_REMEMBERED_MS = 5 * 60_000;
 /** A lock server's answer is waited for so long, as a part of a lease: several must fit into what is left of it. */
 const LOCK_ANSWER = 1 / 8;
@@ -80,6 +89,7 @@ export function makeCluster(parts: {
       renew: (node, held) => renewEpochs(database, node, held),
       overtake: (node, stored) => overtakeEpochs(database, node, stored),
       overtaken: (held) => overtakenShards(database, held),
+      endAbandoned: (shards) => endAbandoned(database, shards, ABANDONED_AFTER_MS),
     },
     queue,
     node: identity,

@@ -13,7 +13,7 @@ import { Channels } from '../../src/queue/channels.js';
 import { scheduleEntry, shardKeys } from '../../src/queue/keys.js';
 import { ShardQueue } from '../../src/queue/shard-queue.js';
 import { Subscriptions } from '../../src/queue/subscriptions.js';
-import { grantEpochs, overtakenShards, overtakeEpochs, renewEpochs } from '../../src/table/epochs.js';
+import { endAbandoned, grantEpochs, overtakenShards, overtakeEpochs, renewEpochs } from '../../src/table/epochs.js';
 import { startTestNode, TEST_SHARDS, type TestNode } from '../support/node.js';
 import { ownRedis, type OwnStore } from '../support/stores.js';
 
@@ -69,6 +69,7 @@ function idleHolder(name: string): ShardHolder {
       renew: (id, held) => renewEpochs(database, id, held),
       overtake: (id, stored) => overtakeEpochs(database, id, stored),
       overtaken: (held) => overtakenShards(database, held),
+      endAbandoned: (shards) => endAbandoned(database, shards, 500),
     },
     queue,
     node: name,

@@ -184,6 +184,7 @@ export class SimulatedNode {
       renew: (node, held) => renewEpochs(database, node, held),
       overtake: (node, stored) => overtakeEpochs(database, node, stored),
       overtaken: (held) => overtakenShards(database, held),
+      endAbandoned: () => Promise.resolve([]),
     };
     const spoil = around.spoil ?? {};
     const fencing = new Fencing({
