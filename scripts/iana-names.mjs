@@ -1,6 +1,7 @@
 /**
- * Writes src/domain/cron/iana-names.ts: `node scripts/iana-names.mjs 2026d < zones`, where `zones` has one name a line, as in the package `tzdata`
- * that the Python project keeps (its file tzdata/zones), or as PostgreSQL prints it: `select name from pg_timezone_names`.
+ * Writes src/domain/cron/iana-names.ts: `node scripts/iana-names.mjs 2026d < zones`, where `zones` has one name a line,
+ * as in the package `tzdata` that the Python project keeps (its file tzdata/zones), or as PostgreSQL prints it: `select
+ * name from pg_timezone_names`.
  */
 import { writeFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -27,7 +28,8 @@ for (const name of [...new Set(names)].sort()) {
 
 writeFileSync(
   FILE,
-  `// Written by scripts/iana-names.mjs. Every name of the IANA time zone database, links to older names included: Intl lists none of those.
+  `// Written by scripts/iana-names.mjs. Every name of the IANA time zone database, links to older names included: Intl
+// lists none of those.
 
 /** The release of the database that the names are of. */
 export const IANA_RELEASE = '${version}';

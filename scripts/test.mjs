@@ -1,6 +1,7 @@
 /**
- * `npm test`: types, lint, format and every test, on whatever it takes; the unit tests once more in another time zone; and before them the most telling
- * once more on a Redis Cluster and through PgBouncer. With arguments, only vitest with those.
+ * `npm test`: types, lint, format and every test, on whatever it takes; the unit tests once more in another time zone;
+ * and before them the most telling once more on a Redis Cluster and through PgBouncer. With arguments, only vitest with
+ * those.
  */
 import { spawn } from 'node:child_process';
 import path from 'node:path';
@@ -10,8 +11,9 @@ import { runTopologies } from './topologies.mjs';
 
 const bin = (...parts) => path.join(root, 'node_modules', ...parts);
 
-// No test may depend on the machine's zone: the unit tests run once more in this one, which is 12:45 or 13:45 ahead of UTC and has its summer when
-// most have not. They need no stores. Left out is what takes long and only compares calendars with each other.
+// No test may depend on the machine's zone: the unit tests run once more in this one, which is 12:45 or 13:45 ahead of
+// UTC and has its summer when most have not. They need no stores. Left out is what takes long and only compares
+// calendars with each other.
 const OTHER_ZONE = { ...process.env, TZ: 'Pacific/Chatham', CARILLON_TEST_STORES: 'none' };
 
 // What each check is called, and how it is run: with Node itself, so that no shell and no PATH come into it.

@@ -124,8 +124,8 @@ const EMPTY_HOST =
 const INVISIBLE = /(?![\u200c\u200d])\p{Default_Ignorable_Code_Point}/u;
 
 /**
- * What URL parsers would repair without a word, so that another host or path were called than is written: `http:///h/x` calls `h`.
- * Null when there is nothing of that.
+ * What URL parsers would repair without a word, so that another host or path were called than is written: `http:///h/x`
+ * calls `h`. Null when there is nothing of that.
  */
 function repairedPart(text: string): string | null {
   const [beforeQuery = ''] = text.split(/[?#]/, 1);

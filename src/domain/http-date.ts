@@ -1,4 +1,5 @@
-// Reads a date of an HTTP header (RFC 9110, 5.6.7). It is always GMT: Date.parse takes the machine's zone when none is written.
+// Reads a date of an HTTP header (RFC 9110, 5.6.7). It is always GMT: Date.parse takes the machine's zone when none is
+// written.
 
 import { daysInMonth } from './cron/civil.js';
 

@@ -72,7 +72,10 @@ export function fromUuid(uuid: string): MessageId {
   return uuid.replaceAll('-', '');
 }
 
-/** Not "." and "..": in the path of a URL those are steps and no names, so that nothing could be fetched or deleted by them. */
+/**
+ * Not "." and "..": in the path of a URL those are steps and no names, so that nothing could be fetched or deleted by
+ * them.
+ */
 const SCHEDULE_ID = /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,256}$/;
 
 /** Whether a text can be a schedule's id. */

@@ -1,4 +1,5 @@
-// Issue 11, B1 to B4, and issue 12: what the API is given means what people meant by it, wherever it comes in; otherwise it is refused.
+// Issue 11, B1 to B4, and issue 12: what the API is given means what people meant by it, wherever it comes in;
+// otherwise it is refused.
 
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,7 +1,9 @@
-// Expressions of other schedulers: what their writer probably meant, in our words, for the text of a refusal. Nothing here is ever run.
+// Expressions of other schedulers: what their writer probably meant, in our words, for the text of a refusal. Nothing
+// here is ever run.
 //
-// Most of them cannot be read as ours. Two can, and would fire at other times than meant, so they are refused by `ambiguity`: six fields that
-// begin with minutes (EventBridge), and days of the week that count from 1 = Sunday (Quartz, EventBridge).
+// Most of them cannot be read as ours. Two can, and would fire at other times than meant, so they are refused by
+// `ambiguity`: six fields that begin with minutes (EventBridge), and days of the week that count from 1 = Sunday
+// (Quartz, EventBridge).
 
 /** What was probably meant. `cron` may turn out to be unreadable; `note` says what to mind. */
 export interface Proposal {

@@ -1,4 +1,5 @@
-// Written by scripts/iana-names.mjs. Every name of the IANA time zone database, links to older names included: Intl lists none of those.
+// Written by scripts/iana-names.mjs. Every name of the IANA time zone database, links to older names included: Intl
+// lists none of those.
 
 /** The release of the database that the names are of. */
 export const IANA_RELEASE = '2026d';

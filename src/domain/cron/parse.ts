@@ -30,16 +30,16 @@ export interface ParseCronOptions {
   /** IANA name. A `CRON_TZ=` prefix in the text must name the same zone. Default UTC. */
   readonly timeZone?: string;
   /**
-   * The text was accepted some time ago. It is read as it was then, since a schedule must not stop for a rule that is younger: also zones that
-   * only ICU knows, and fields that another scheduler would read otherwise.
+   * The text was accepted some time ago. It is read as it was then, since a schedule must not stop for a rule that is
+   * younger: also zones that only ICU knows, and fields that another scheduler would read otherwise.
    */
   readonly stored?: boolean;
 }
 
 /**
  * Reads a cron text: `[CRON_TZ=zone ]` and five fields, six with seconds first, a macro, or `@every 90s`.
- * @throws CarillonError INVALID_CRON with the field and the reason, and with what was probably meant; also for an expression that can never
- * fire, and for one that another scheduler reads otherwise.
+ * @throws CarillonError INVALID_CRON with the field and the reason, and with what was probably meant; also for an
+ * expression that can never fire, and for one that another scheduler reads otherwise.
  */
 export function parseCron(text: string, options: ParseCronOptions = {}): CronExpression {
   if (text.length > MAX_CRON_LENGTH) {

@@ -102,8 +102,8 @@ function formatterOf(canonicalName: string): Intl.DateTimeFormat {
 }
 
 /**
- * Returns the zone of a name that Intl knows (`America/New_York`, `UTC`; upper and lower case do not matter). That is more than users may
- * give, since rows of before have such names: what comes from a user goes through `ianaName` first.
+ * Returns the zone of a name that Intl knows (`America/New_York`, `UTC`; upper and lower case do not matter). That is
+ * more than users may give, since rows of before have such names: what comes from a user goes through `ianaName` first.
  * @throws CarillonError INVALID_CRON for a name that Intl does not know.
  */
 export function timeZone(name: string): TimeZone {

@@ -1,6 +1,8 @@
-// Which names of time zones are accepted from users: those of the IANA database, and what was probably meant by any other.
+// Which names of time zones are accepted from users: those of the IANA database, and what was probably meant by any
+// other.
 //
-// Intl also takes the three-letter ids that ICU inherited from Java, which mean something else than people mean: BST is Dhaka there.
+// Intl also takes the three-letter ids that ICU inherited from Java, which mean something else than people mean: BST is
+// Dhaka there.
 import { CarillonError } from '../errors.js';
 import { nearestWithin } from '../nearest-name.js';
 import { IANA_NAMES } from './iana-names.js';
@@ -82,7 +84,10 @@ const PLACES: ReadonlyMap<string, string> = new Map([
   ['-09:30', 'Pacific/Marquesas'],
 ]);
 
-/** By their lower-case spelling. A newer Intl may know zones that are younger than our list; those have an area before them. */
+/**
+ * By their lower-case spelling. A newer Intl may know zones that are younger than our list; those have an area before
+ * them.
+ */
 const byLowerCase: ReadonlyMap<string, string> = namesByLowerCase();
 
 function namesByLowerCase(): Map<string, string> {
