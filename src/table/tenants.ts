@@ -29,7 +29,8 @@ export interface TokenInfo {
   readonly createdAtMs: number;
 }
 
-const TENANT_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
+/** Not "." and "..": in the path of a URL those are steps and no names. */
+const TENANT_NAME = /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,64}$/;
 const SECRET_BYTES = 24;
 
 export function tokenHash(token: string): Buffer {
@@ -77,7 +78,7 @@ export async function createTenant(database: Database, name: string, chance: Cha
   if (!TENANT_NAME.test(name)) {
     throw new CarillonError(
       'INVALID_REQUEST',
-      `name is ${JSON.stringify(name.slice(0, 80))}, expected 1 to 64 letters, digits, "-", "_" or "."`,
+      `name is ${JSON.stringify(name.slice(0, 80))}, expected 1 to 64 letters, digits, "-", "_" or ".", and neither "." nor ".."`,
     );
   }
   return database.transaction(async (connection) => {

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { MAX_NEXT_TIMES, nextTimes } from '../../domain/cron/next-fire.js';
 import type { CronExpression } from '../../domain/cron/expression.js';
 import { CarillonError } from '../../domain/errors.js';
-import { expressionOf } from '../../domain/schedule-change.js';
+import { expressionOf, givenExpression } from '../../domain/schedule-change.js';
 import { parseInstant } from '../instant.js';
 import { readJson } from '../json-body.js';
 import { responses, TENANT_SECURITY } from '../openapi.js';
@@ -66,7 +66,7 @@ export function registerCron(app: FastifyInstance, services: ApiServices): void 
     },
     (request) => {
       const { cron, timeZone = null, from, count = DEFAULT_COUNT } = readJson(request.body, Preview);
-      const expression = expressionOf({ cron, timeZone });
+      const expression = givenExpression({ cron, timeZone });
       const fromMs = from === undefined ? clock.nowMs() : parseInstant(String(from), 'from', 'milliseconds');
       return timesOf(expression, { fromMs, count: checkCount(count, maxCount) });
     },
