@@ -82,12 +82,40 @@ export function actsForTenant(holder: TokenHolder, header: string | string[]): s
 
 export type Area = 'tenant' | 'admin';
 
+/** How long the check of the configured token waits for PostgreSQL. */
+const CONFIGURED_CHECK_MS = 1_000;
+
 /**
- * Tells whether a token is the administrator's that this node was started with. That needs no table: a node whose table is away must
- * still say so in its figures.
+ * The administrator's token that this node was started with. It is good also while PostgreSQL is unavailable: a node must be able to report
+ * just that in its metrics. Once PostgreSQL has said that it was revoked (another node was started with another token) it is not.
  */
-export function isConfiguredAdminToken(token: string, configured: string): boolean {
-  return configured !== '' && timingSafeEqual(tokenHash(token), tokenHash(configured));
+export class ConfiguredAdmin {
+  #isRevoked = false;
+
+  constructor(
+    private readonly configured: string,
+    private readonly authenticator: Authenticator,
+  ) {}
+
+  async admits(token: string): Promise<boolean> {
+    if (this.configured === '' || !timingSafeEqual(tokenHash(token), tokenHash(this.configured))) return false;
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<'unknown'>((resolve) => {
+      timer = setTimeout(() => resolve('unknown'), CONFIGURED_CHECK_MS);
+    });
+    const known = await Promise.race([this.#look(token), timeout]);
+    clearTimeout(timer);
+    if (known !== 'unknown') this.#isRevoked = known === null;
+    return !this.#isRevoked;
+  }
+
+  async #look(token: string): Promise<TokenHolder | null | 'unknown'> {
+    try {
+      return await this.authenticator.find(token);
+    } catch {
+      return 'unknown';
+    }
+  }
 }
 
 /** Lets in who may knock at this part of the API. Throws UNAUTHORIZED for nobody we know, FORBIDDEN for the wrong role. */

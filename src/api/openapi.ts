@@ -2,6 +2,8 @@
 
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { Type, type TSchema } from '@sinclair/typebox';
+import type { FastifyContextConfig } from 'fastify';
+import type { Access } from './access.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -42,16 +44,21 @@ export function openApi(): FastifyDynamicSwaggerOptions {
       },
     },
     transform: ({ schema, url, route }) => {
-      const documented = route.config?.documentedPath;
-      // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- routes without a schema have none
-      if (documented === undefined) return { schema: schema ?? {}, url };
-      return { schema: { ...schema, params: documented.params }, url: documented.url };
+      const { access = 'open', documentedPath }: Partial<FastifyContextConfig> = route.config ?? {};
+      const secured = { ...schema, security: SECURITY[access] };
+      if (documentedPath === undefined) return { schema: secured, url };
+      return { schema: { ...secured, params: documentedPath.params }, url: documentedPath.url };
     },
   };
 }
 
-export const TENANT_SECURITY = [{ token: [] }];
-export const ADMIN_SECURITY = [{ adminToken: [] }];
+/** What the document says of a route follows from what the route declares. */
+const SECURITY = {
+  tenant: [{ token: [] }],
+  admin: [{ adminToken: [] }],
+  metrics: [{ adminToken: [] }],
+  open: [],
+} satisfies Record<Access, readonly Record<string, readonly string[]>[]>;
 
 const FaultBody = Type.Object({ error: Type.String({ description: 'What was wrong, what was expected, where' }) });
 

@@ -11,7 +11,7 @@ import { type Pulse, readPulse, readWatch } from '../admin/pulse.js';
 import { AdminSocketServer } from '../admin/socket-server.js';
 import { StoreProbe } from '../admin/store-probe.js';
 import { Teller } from '../admin/teller.js';
-import { Authenticator, bearerToken, isConfiguredAdminToken } from '../api/auth.js';
+import { Authenticator, bearerToken, ConfiguredAdmin } from '../api/auth.js';
 import { adminOrigins, type Config } from '../config.js';
 import type { Clock } from '../domain/clock.js';
 import { readLevels, readMemory } from '../queue/levels.js';
@@ -145,8 +145,9 @@ function makeTeller(parts: ConsoleParts, tell: (pulse: Pulse) => void): Teller {
 
 function tokenChecker({ config, database, clock }: ConsoleParts): (token: string) => Promise<TokenVerdict> {
   const authenticator = new Authenticator(database, clock, config.CARILLON_TOKEN_CACHE_MS);
+  const configuredAdmin = new ConfiguredAdmin(config.CARILLON_ADMIN_TOKEN, authenticator);
   return async (token) => {
-    if (isConfiguredAdminToken(token, config.CARILLON_ADMIN_TOKEN)) return 'admin';
+    if (await configuredAdmin.admits(token)) return 'admin';
     try {
       return (await authenticator.find(token))?.role ?? 'unknown';
     } catch {

@@ -6,7 +6,7 @@ import { CarillonError } from '../../domain/errors.js';
 import { createTenant, createToken, listTenants, listTokens, revokeToken, type Tenant } from '../../table/tenants.js';
 import { isHeaderValue } from '../header-text.js';
 import { parseJson, checkValue, readJson } from '../json-body.js';
-import { ADMIN_SECURITY, responses } from '../openapi.js';
+import { responses } from '../openapi.js';
 import type { ApiServices } from '../services.js';
 
 const TenantView = Type.Object({ name: Type.String(), createdAt: Type.Integer({ description: 'Epoch milliseconds' }) });
@@ -26,12 +26,13 @@ const TenantPath = Type.Object({ name: Type.String({ description: "The tenant's 
 const TokenPath = Type.Object({ ...TenantPath.properties, id: Type.String({ description: "The token's id" }) });
 
 export function registerAdmin(app: FastifyInstance, { database, chance }: ApiServices): void {
-  const common = { tags: ['tenants'], security: ADMIN_SECURITY };
+  const common = { tags: ['tenants'] };
   const faults = [400, 401, 403, 404, 503] as const;
 
   app.get(
     '/admin/tenants',
     {
+      config: { access: 'admin' },
       schema: {
         ...common,
         summary: 'List the tenants',
@@ -43,6 +44,7 @@ export function registerAdmin(app: FastifyInstance, { database, chance }: ApiSer
   app.post(
     '/admin/tenants',
     {
+      config: { access: 'admin' },
       schema: {
         ...common,
         summary: 'Create a tenant',
@@ -59,6 +61,7 @@ export function registerAdmin(app: FastifyInstance, { database, chance }: ApiSer
   app.get<{ Params: Static<typeof TenantPath> }>(
     '/admin/tenants/:name/tokens',
     {
+      config: { access: 'admin' },
       schema: {
         ...common,
         summary: "List a tenant's tokens",
@@ -74,6 +77,7 @@ export function registerAdmin(app: FastifyInstance, { database, chance }: ApiSer
   app.post<{ Params: Static<typeof TenantPath> }>(
     '/admin/tenants/:name/tokens',
     {
+      config: { access: 'admin' },
       schema: {
         ...common,
         summary: 'Give a tenant another token',
@@ -94,6 +98,7 @@ export function registerAdmin(app: FastifyInstance, { database, chance }: ApiSer
   app.delete<{ Params: Static<typeof TokenPath> }>(
     '/admin/tenants/:name/tokens/:id',
     {
+      config: { access: 'admin' },
       schema: {
         ...common,
         summary: 'Take a token away',
