@@ -64,10 +64,10 @@ const FaultBody = Type.Object({ error: Type.String({ description: 'What was wron
 
 const FAULTS = {
   400: 'The request is wrong: the text says what and where, also when a limit is exceeded',
-  401: 'No token, or one that nobody has',
+  401: 'No token, or one that is not known, was revoked or has expired',
   403: 'A token of the wrong role',
   404: 'Nothing of that name',
-  409: 'It exists already',
+  409: 'It exists already, or is the last of its kind',
   413: 'The body is too large',
   501: 'Queues, URL groups and flow control are not implemented yet',
   503: 'The table is away; try again after Retry-After seconds. Nothing was accepted',

@@ -21,6 +21,8 @@ import type { Recorder } from '../table/recorder.js';
 import { processTime, type NodeCluster } from './cluster.js';
 import type { NodeDiary } from './hooks.js';
 
+/** A token of an open socket is checked again as often as nodes forget tokens, within these bounds. */
+const RECHECK_MS = { min: 1_000, max: 60_000 } as const;
 const GROUPS = ['accept', 'outcome', 'fire'] as const;
 
 export interface NodeConsole {
@@ -69,6 +71,7 @@ export function makeConsole(parts: ConsoleParts): NodeConsole {
     origins: adminOrigins(config),
     socketsMax: config.CARILLON_ADMIN_SOCKETS_MAX,
     helloMs: config.CARILLON_ADMIN_HELLO_MS,
+    recheckMs: Math.min(Math.max(config.CARILLON_TOKEN_CACHE_MS, RECHECK_MS.min), RECHECK_MS.max),
     queueBytes: config.CARILLON_ADMIN_QUEUE_BYTES,
     monotonicMs: () => processTime.monotonicMs(),
   });
