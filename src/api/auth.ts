@@ -126,7 +126,7 @@ export class ConfiguredAdmin {
     });
     const known = await Promise.race([this.#look(token), timeout]);
     clearTimeout(timer);
-    if (known !== 'unknown') this.#isRevoked = known === null;
+    if (known !== 'unknown') this.#isRevoked = known?.role !== 'admin';
     return !this.#isRevoked;
   }
 
