@@ -100,7 +100,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
   });
   await clock.start();
   await migrate(database, { shards: config.CARILLON_SHARDS, ...partitionBounds(clock.nowMs(), delayMax(config)) });
-  await ensureAccess(database, config, chance);
+  await ensureAccess(database, config, chance, log);
   void database.warm();
 
   const queue = new ShardQueue(redis, config.CARILLON_REDIS_PREFIX, {

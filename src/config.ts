@@ -84,14 +84,19 @@ export const SETTINGS = {
     'Independent lock servers (Redis), comma-separated: three and more; without any the data Redis is the one lock server.',
   ),
 
-  CARILLON_TOKEN: secret('Bearer token of the tenant "default", made sure of at boot; at least 16 characters.'),
-  CARILLON_ADMIN_TOKEN: secret('Bearer token of the administrator, made sure of at boot; at least 16 characters.'),
+  CARILLON_TOKEN: secret(
+    'Bearer token of the tenant "default", made sure of at boot; at least 16 characters. Replaces the one of an earlier start.',
+  ),
+  CARILLON_ADMIN_TOKEN: secret(
+    'Bearer token of the administrator, made sure of at boot; at least 16 characters. Replaces the one of an earlier start.',
+  ),
   CARILLON_CURRENT_SIGNING_KEY: secret(
     'First signing key of the tenant "default"; used only when the tenant is created.',
   ),
   CARILLON_NEXT_SIGNING_KEY: secret('Next signing key of the tenant "default"; used only when the tenant is created.'),
   CARILLON_METRICS_PUBLIC: flag(false, 'Whether /metrics can be read without the token of an administrator.'),
   CARILLON_TOKEN_CACHE_MS: integer(5 * SECOND, 0, 5 * MINUTE, 'How long a node trusts a token it has looked up.'),
+  CARILLON_TOKENS_MAX: integer(1_000, 2, 100_000, 'Most tokens of one tenant, and of administrators together.'),
   CARILLON_ADMIN_ORIGINS: text(
     '',
     'Origins of pages, beside the node itself, that may open the admin websocket: https://host:port, comma-separated; "*" for any.',

@@ -8,7 +8,7 @@ import { CarillonError } from '../../domain/errors.js';
 import { expressionOf, givenExpression } from '../../domain/schedule-change.js';
 import { parseInstant } from '../instant.js';
 import { readJson } from '../json-body.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
 import type { ApiServices } from '../services.js';
 import { requireSchedule, SchedulePath } from './schedules.js';
 
@@ -50,12 +50,13 @@ const NextQuery = Type.Object({
 
 export function registerCron(app: FastifyInstance, services: ApiServices): void {
   const { clock, config } = services;
-  const common = { tags: ['calendars'], security: TENANT_SECURITY };
+  const common = { tags: ['calendars'] };
   const maxCount = Math.min(config.CARILLON_CALENDAR_COUNT_MAX, MAX_NEXT_TIMES);
 
   app.post(
     '/v2/cron/preview',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'When would it fire?',
@@ -74,6 +75,7 @@ export function registerCron(app: FastifyInstance, services: ApiServices): void 
   app.get<{ Params: Static<typeof SchedulePath>; Querystring: Record<string, unknown> }>(
     '/v2/schedules/:id/next',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: "A schedule's next times",

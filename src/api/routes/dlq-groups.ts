@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { groupDeadLetters } from '../../table/dead-letter-groups.js';
 import { tenantNamed } from '../../table/tenants.js';
 import { invalid, readParameters } from '../filters.js';
-import { ADMIN_SECURITY, responses } from '../openapi.js';
+import { responses } from '../openapi.js';
 import type { ApiServices } from '../services.js';
 
 /** Letters that are looked at, the latest: more take too long to wait for. */
@@ -32,9 +32,9 @@ export function registerDlqGroups(app: FastifyInstance, { database, clock }: Api
   app.get(
     '/admin/dlq/groups',
     {
+      config: { access: 'admin' },
       schema: {
         tags: ['dlq'],
-        security: ADMIN_SECURITY,
         summary: "A tenant's dead letters by destination and error",
         description:
           'The most numerous groups first. url and responseStatus are filters of GET, DELETE and POST /v2/dlq….',

@@ -21,7 +21,7 @@ import {
   type Parameters,
 } from '../filters.js';
 import { deadLetterView } from '../message-view.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
 import { deadLetterObject, dlqBulkParameters, dlqListParameters, idParameter } from '../read-schemas.js';
 import { settingsOfHttp } from '../request-settings.js';
 import type { ApiServices } from '../services.js';
@@ -39,7 +39,7 @@ const DLQ_PARAMETERS = [
   ...LATER_FILTER_NAMES,
 ];
 
-const common = { tags: ['dlq'], security: TENANT_SECURITY };
+const common = { tags: ['dlq'] };
 const idParams = idParameter('dlqId', 'As in the list.');
 const cursor = Type.Optional(Type.String({ description: 'Absent on the last page.' }));
 const retried = Type.Object({ messageId: Type.String({ description: 'Of the new message.' }) });
@@ -60,6 +60,7 @@ function registerReads(app: FastifyInstance, services: ApiServices): void {
   app.get(
     '/v2/dlq',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'Dead letters, the latest first',
@@ -84,6 +85,7 @@ function registerReads(app: FastifyInstance, services: ApiServices): void {
   app.get<ById>(
     '/v2/dlq/:dlqId',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'A dead letter',
@@ -100,6 +102,7 @@ function registerDeletes(app: FastifyInstance, services: ApiServices): void {
   app.delete<ById>(
     '/v2/dlq/:dlqId',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'Take a dead letter off the list',
@@ -118,6 +121,7 @@ function registerDeletes(app: FastifyInstance, services: ApiServices): void {
   app.delete(
     '/v2/dlq',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'Take many dead letters off the list',
@@ -139,6 +143,7 @@ function registerRetries(app: FastifyInstance, services: ApiServices): void {
   app.post(
     '/v2/dlq/retry',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'Send many dead letters again',
@@ -158,6 +163,7 @@ function registerRetries(app: FastifyInstance, services: ApiServices): void {
   app.post<ById>(
     '/v2/dlq/retry/:dlqId',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'Send a dead letter again',

@@ -18,7 +18,7 @@ import {
   type Parameters,
 } from '../filters.js';
 import { eventView } from '../message-view.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
 import { eventObject, eventParameters } from '../read-schemas.js';
 import type { ApiServices } from '../services.js';
 
@@ -46,9 +46,9 @@ export function registerEvents(app: FastifyInstance, services: ApiServices): voi
     app.get(
       path,
       {
+        config: { access: 'tenant' },
         schema: {
           tags: ['events'],
-          security: TENANT_SECURITY,
           summary: 'What happened to messages',
           description:
             'A page may have fewer events than count and still have a cursor: the last page is the one without. ' +

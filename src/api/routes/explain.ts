@@ -8,7 +8,7 @@ import { toWireMessageId } from '../../domain/ids.js';
 import { occurrenceAround, scheduleChanges, shardGrant } from '../../table/explain-reads.js';
 import { getSchedule } from '../../table/schedules-read.js';
 import { invalid, readParameters } from '../filters.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
 import type { ApiServices } from '../services.js';
 import { noSchedule, pathScheduleId, SchedulePath } from './schedules.js';
 
@@ -33,9 +33,9 @@ export function registerExplain(app: FastifyInstance, services: ApiServices): vo
   app.get<{ Params: Static<typeof SchedulePath> }>(
     '/v2/schedules/:id/explain',
     {
+      config: { access: 'tenant' },
       schema: {
         tags: ['schedules'],
-        security: TENANT_SECURITY,
         summary: 'Why did it run, or not, at a moment?',
         description: 'Also of a schedule that was deleted, as long as its changes are kept.',
         params: SchedulePath,

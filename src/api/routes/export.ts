@@ -7,7 +7,7 @@ import { pagePending, type PendingPlace } from '../../table/pending-pages.js';
 import { readCursor, writeCursor } from '../cursor.js';
 import { ExportItem, messageItem, scheduleItem } from '../export-items.js';
 import { readParameters, type Parameters } from '../filters.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
 import { exportParameters } from '../read-schemas.js';
 import type { ApiServices } from '../services.js';
 
@@ -23,13 +23,13 @@ const Page = Type.Object({
 export function registerExport(app: FastifyInstance, services: ApiServices): void {
   const { database, clock } = services;
   const schema = {
-    security: TENANT_SECURITY,
     querystring: exportParameters,
     response: responses({ 200: Page }, 400, 401, 403, 503),
   };
   app.get(
     '/v2/export/schedules',
     {
+      config: { access: 'tenant' },
       schema: {
         ...schema,
         tags: ['schedules'],
@@ -58,6 +58,7 @@ export function registerExport(app: FastifyInstance, services: ApiServices): voi
   app.get(
     '/v2/export/messages',
     {
+      config: { access: 'tenant' },
       schema: {
         ...schema,
         tags: ['messages'],

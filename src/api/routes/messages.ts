@@ -17,7 +17,7 @@ import {
   readParameters,
 } from '../filters.js';
 import { messageView } from '../message-view.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
 import { cancelParameters, idParameter, pendingObject } from '../read-schemas.js';
 import type { ApiServices } from '../services.js';
 
@@ -27,7 +27,7 @@ const CANCEL_PARAMETERS = ['messageIds', 'count', ...MESSAGE_FILTERS, ...DATE_FI
 const idParams = idParameter('messageId', 'Message id: msg_ and 32 hexadecimal digits.');
 const cancelled = Type.Object({ cancelled: Type.Integer({ description: 'How many were canceled by this call.' }) });
 
-const common = { tags: ['messages'], security: TENANT_SECURITY };
+const common = { tags: ['messages'] };
 
 interface ById {
   Params: { messageId: string };
@@ -37,6 +37,7 @@ export function registerMessages(app: FastifyInstance, services: ApiServices): v
   app.get<ById>(
     '/v2/messages/:messageId',
     {
+      config: { access: 'tenant' },
       schema: { tags: ['messages'], summary: 'A pending message', params: idParams, response: { 200: pendingObject } },
     },
     async (request) => {
@@ -51,6 +52,7 @@ export function registerMessages(app: FastifyInstance, services: ApiServices): v
   app.delete<ById>(
     '/v2/messages/:messageId',
     {
+      config: { access: 'tenant' },
       schema: {
         tags: ['messages'],
         summary: 'Cancel a pending message',
@@ -68,6 +70,7 @@ export function registerMessages(app: FastifyInstance, services: ApiServices): v
   app.delete(
     '/v2/messages',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'Cancel pending messages by ids or filters',
@@ -79,7 +82,7 @@ export function registerMessages(app: FastifyInstance, services: ApiServices): v
     },
     async (request) => ({ cancelled: await cancelMany(services, request) }),
   );
-  app.get('/v2/messages', { schema: { hide: true } }, () => {
+  app.get('/v2/messages', { config: { access: 'tenant' }, schema: { hide: true } }, () => {
     throw new CarillonError(
       'NOT_FOUND',
       'there is no list of messages; GET /v2/runs?state=pending lists those that wait, GET /v2/runs the whole record',

@@ -10,7 +10,7 @@ import { attemptsOf, countRuns, getRuns, messagesOfKeys, messagesOfOccurrence, p
 import type { DueBetween } from '../../table/runs.js';
 import { readCursor, writeCursor } from '../cursor.js';
 import { defined, invalid, readDates, readHosts, readParameters, readRunStates, type Parameters } from '../filters.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
 import { idParameter, runCountParameters, runCounts, runListParameters, runObject } from '../read-schemas.js';
 import { runDetailView, runView } from '../run-view.js';
 import type { ApiServices } from '../services.js';
@@ -26,7 +26,7 @@ const COUNTED_ROWS_MAX = 500_000;
 
 const RUN_FILTERS = ['schedule', 'key', 'label', 'state', 'url', 'host', 'from', 'to', 'occurrence'];
 
-const common = { tags: ['runs'], security: TENANT_SECURITY };
+const common = { tags: ['runs'] };
 const detail = Type.Intersect([
   runObject,
   Type.Object({
@@ -47,6 +47,7 @@ export function registerRuns(app: FastifyInstance, services: ApiServices): void 
   app.get(
     '/v2/runs',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'The record: what ran, when, and what came of it',
@@ -77,6 +78,7 @@ export function registerRuns(app: FastifyInstance, services: ApiServices): void 
   app.get(
     '/v2/runs/counts',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'How many runs are in each state',
@@ -99,6 +101,7 @@ export function registerRuns(app: FastifyInstance, services: ApiServices): void 
   app.get<ById>(
     '/v2/runs/:messageId',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'One run with what was sent and each attempt that failed',

@@ -8,7 +8,7 @@ import { ALL_SCHEDULES, pageSchedules, type ScheduleFilter } from '../../table/s
 import { latestRunStates } from '../../table/schedules-read.js';
 import { readCursor, writeCursor } from '../cursor.js';
 import { invalid, readParameters, type Parameters } from '../filters.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
 import { scheduleListParameters } from '../read-schemas.js';
 import { ScheduleView, scheduleView } from '../schedule-view.js';
 import type { ApiServices } from '../services.js';
@@ -31,9 +31,9 @@ export function registerScheduleList(app: FastifyInstance, services: ApiServices
   app.get(
     '/v2/schedules',
     {
+      config: { access: 'tenant' },
       schema: {
         tags: ['schedules'],
-        security: TENANT_SECURITY,
         summary: 'List the schedules',
         description:
           'In the order of their ids. Without any parameter all of them, as a list. With one a page: {schedules, cursor}; it may have fewer ' +

@@ -6,7 +6,7 @@ import { CarillonError } from '../../domain/errors.js';
 import { checkScheduleId, toWireMessageId } from '../../domain/ids.js';
 import type { Schedule } from '../../domain/schedule.js';
 import { getSchedule, latestRunStates } from '../../table/schedules-read.js';
-import { DESTINATION, responses, TENANT_SECURITY } from '../openapi.js';
+import { DESTINATION, responses } from '../openapi.js';
 import { requestSource, type RequestSource } from '../request-source.js';
 import { readDefinition, readScheduleId } from '../schedule-headers.js';
 import { keepParts, readKeep } from '../schedule-keep.js';
@@ -68,24 +68,27 @@ function registerCreate(app: FastifyInstance, services: ApiServices): void {
         summary: 'Create or replace a schedule',
         description:
           'What is not given again is gone. A schedule that is equal to the one that exists changes nothing.',
-        security: TENANT_SECURITY,
         consumes: ['*/*'],
         headers: SCHEDULE_SETTINGS,
         body: Type.Any({ description: 'Bytes, sent with every occurrence; at most CARILLON_BODY_MAX_BYTES' }),
         response: responses({ 200: Created }, 400, 401, 403, 413, 501, 503),
       },
       // OpenAPI knows a path by its shape, and this one has the shape of those that go by the id.
-      config: { documentedPath: { url: '/v2/schedules/{id}', params: Type.Object({ id: DESTINATION }) } },
+      config: {
+        access: 'tenant',
+        documentedPath: { url: '/v2/schedules/{id}', params: Type.Object({ id: DESTINATION }) },
+      },
     },
     async (request) => createSchedule(requestSource(request, services.config), services),
   );
 }
 
 function registerReads(app: FastifyInstance, services: ApiServices): void {
-  const common = { tags: ['schedules'], security: TENANT_SECURITY };
+  const common = { tags: ['schedules'] };
   app.get<{ Params: Path }>(
     '/v2/schedules/:id',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'Get a schedule',
@@ -103,12 +106,13 @@ function registerReads(app: FastifyInstance, services: ApiServices): void {
 
 function registerChanges(app: FastifyInstance, services: ApiServices): void {
   const { intake } = services;
-  const common = { tags: ['schedules'], security: TENANT_SECURITY, params: SchedulePath };
+  const common = { tags: ['schedules'], params: SchedulePath };
   const faults = [401, 403, 404, 503] as const;
 
   app.delete<{ Params: Path }>(
     '/v2/schedules/:id',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'Delete a schedule',
@@ -128,6 +132,7 @@ function registerChanges(app: FastifyInstance, services: ApiServices): void {
       app.route<{ Params: Path }>({
         method,
         url: `/v2/schedules/:id/${action}`,
+        config: { access: 'tenant' },
         schema: {
           ...common,
           summary: action === 'pause' ? 'Pause a schedule' : 'Resume a schedule',
@@ -150,6 +155,7 @@ function registerChanges(app: FastifyInstance, services: ApiServices): void {
   app.post<{ Params: Path }>(
     '/v2/schedules/:id/trigger',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'Run a schedule now',
