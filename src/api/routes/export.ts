@@ -8,6 +8,7 @@ import { readCursor, writeCursor } from '../cursor.js';
 import { ExportItem, messageItem, scheduleItem } from '../export-items.js';
 import { readParameters, type Parameters } from '../filters.js';
 import { responses, TENANT_SECURITY } from '../openapi.js';
+import { readList } from '../reading.js';
 import { exportParameters } from '../read-schemas.js';
 import type { ApiServices } from '../services.js';
 
@@ -21,11 +22,11 @@ const Page = Type.Object({
 });
 
 export function registerExport(app: FastifyInstance, services: ApiServices): void {
-  const { database, clock } = services;
+  const { clock } = services;
   const schema = {
     security: TENANT_SECURITY,
     querystring: exportParameters,
-    response: responses({ 200: Page }, 400, 401, 403, 503),
+    response: responses({ 200: Page }, 400, 401, 403, 429, 503),
   };
   app.get(
     '/v2/export/schedules',
@@ -46,7 +47,9 @@ export function registerExport(app: FastifyInstance, services: ApiServices): voi
         afterId,
         limit: countOf(parameters),
       };
-      const { schedules, nextAfterId } = await pageSchedules(database, clock, request.tenantId, query);
+      const { schedules, nextAfterId } = await readList(services, request, { narrowBy: '' }, (reads) =>
+        pageSchedules(reads, clock, request.tenantId, query),
+      );
       const shown = schedules.filter(({ redact }) => redact === null);
       return {
         items: shown.map(scheduleItem),
@@ -70,7 +73,9 @@ export function registerExport(app: FastifyInstance, services: ApiServices): voi
     async (request) => {
       const parameters = readParameters(request, ['count', 'cursor']);
       const query = { after: pendingPlace(parameters), limit: countOf(parameters) };
-      const { messages, next } = await pagePending(database, clock, request.tenantId, query);
+      const { messages, next } = await readList(services, request, { narrowBy: '' }, (reads) =>
+        pagePending(reads, request.tenantId, query),
+      );
       const shown = messages.filter(({ options }) => options.redact === undefined);
       return {
         items: shown.map(messageItem),
