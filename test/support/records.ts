@@ -123,12 +123,12 @@ export class Records {
   }
 
   /** `nowMs` is the present; partitions reach `weeks` to either side of it. */
-  static async open(nowMs: number, weeks = 6): Promise<Records> {
+  static async open(nowMs: number, weeks = 6, reading: Partial<ReadSettings> = {}): Promise<Records> {
     const { url, drop } = await freshDatabase();
     const database = new Database({ url, poolSize: 4, timeoutMs: 30_000, onError: () => undefined });
     const reach = weeks * 7 * DAY;
     await migrate(database, { shards: 16, fromMs: nowMs - reach, untilMs: nowMs + reach });
-    const reads = openReads(url);
+    const reads = openReads(url, reading);
     const clock = { value: nowMs, nowMs: () => clock.value };
     const config = configWith({ CARILLON_SHARDS: 16, CARILLON_SWEEP_BATCH: 10 });
     const app = buildApp({
@@ -228,9 +228,13 @@ export class Records {
   }
 
   async call(options: InjectOptions, tenant = this.tenants[0]): Promise<Answer> {
-    const authorization = `Bearer ${this.#tokens.get(tenant) ?? ''}`;
-    const response = await this.app.inject({ ...options, headers: { authorization, ...options.headers } });
+    const response = await this.app.inject({ ...options, headers: { ...this.headers(tenant), ...options.headers } });
     return { status: response.statusCode, text: response.body, json: JSON.parse(response.body) as AnswerBody };
+  }
+
+  /** Those of a request of a tenant, the first when left out. */
+  headers(tenant = this.tenants[0]): { authorization: string } {
+    return { authorization: `Bearer ${this.#tokens.get(tenant) ?? ''}` };
   }
 
   #row(spec: RowSpec): Record<string, unknown> {
