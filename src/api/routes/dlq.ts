@@ -277,7 +277,7 @@ function readStatus(text: string): number {
 function readAfter(parameters: Parameters): DeadLetterQuery['after'] {
   const text = parameters.one('cursor');
   if (text === null) return null;
-  const [diedAtMs = '', id = ''] = readCursor('dlq', text, /^\d{1,15} [0-9a-f]{32}$/);
+  const [diedAtMs, id] = readCursor('dlq', text);
   return { diedAtMs: Number(diedAtMs), id };
 }
 

@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { CarillonError } from '../../domain/errors.js';
 import { pageEvents, type EventQuery } from '../../table/event-pages.js';
 import { EVENT_STATES, eventDetails, type EventPlace, type EventState } from '../../table/events.js';
-import { readCursor, writeCursor } from '../cursor.js';
+import { readCursor, readTimeCursor, writeCursor } from '../cursor.js';
 import {
   DATE_FILTERS,
   invalid,
@@ -136,9 +136,8 @@ function cursorKind(order: EventQuery['order']): 'events' | 'events-earliest' {
 function readAfter(parameters: Parameters, order: EventQuery['order']): EventPlace | null {
   const text = parameters.one('cursor');
   if (text === null) return null;
-  // Older clients begin with a time in milliseconds for a cursor.
-  if (/^\d{12,15}$/.test(text)) return { atMs: Number(text), messageId: '', sequence: 0 };
-  const shape = /^\d{1,15} (?:-|[0-9a-f]{32}) \d{1,10}$/;
-  const [atMs = '', messageId = '', sequence = ''] = readCursor(cursorKind(order), text, shape);
+  const timeMs = readTimeCursor(text);
+  if (timeMs !== null) return { atMs: timeMs, messageId: '', sequence: 0 };
+  const [atMs, messageId, sequence] = readCursor(cursorKind(order), text);
   return { atMs: Number(atMs), messageId: messageId === '-' ? '' : messageId, sequence: Number(sequence) };
 }

@@ -41,7 +41,8 @@ export function registerExport(app: FastifyInstance, services: ApiServices): voi
     },
     async (request) => {
       const parameters = readParameters(request, ['count', 'cursor']);
-      const [afterId = ''] = placeOf(parameters, 'schedules', /^[A-Za-z0-9_.-]{1,256}$/);
+      const cursor = parameters.one('cursor');
+      const [afterId] = cursor === null ? [''] : readCursor('schedules', cursor);
       const query = {
         filter: { ...ALL_SCHEDULES, states: ['active', 'paused'] as const },
         afterId,
@@ -90,12 +91,9 @@ function countOf(parameters: Parameters): number {
   return parameters.count(DEFAULT_COUNT, COUNT_MAX, true);
 }
 
-function placeOf(parameters: Parameters, kind: 'schedules' | 'pending', shape: RegExp): string[] {
-  const cursor = parameters.one('cursor');
-  return cursor === null ? [] : readCursor(kind, cursor, shape);
-}
-
 function pendingPlace(parameters: Parameters): PendingPlace | null {
-  const [shard, id] = placeOf(parameters, 'pending', /^\d{1,4} [0-9a-f]{32}$/);
-  return shard === undefined || id === undefined ? null : { shard: Number(shard), id };
+  const cursor = parameters.one('cursor');
+  if (cursor === null) return null;
+  const [shard, id] = readCursor('pending', cursor);
+  return { shard: Number(shard), id };
 }

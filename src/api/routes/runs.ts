@@ -193,5 +193,5 @@ function withIds(filter: MessageFilter, messageIds: readonly MessageId[] | null)
 function readBeforeId(parameters: Parameters): MessageId | null {
   const text = parameters.one('cursor');
   if (text === null) return null;
-  return readCursor('runs', text, /^[0-9a-f]{32}$/)[0] ?? null;
+  return readCursor('runs', text)[0];
 }

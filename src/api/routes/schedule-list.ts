@@ -64,7 +64,7 @@ async function readPage(
 ): Promise<Static<typeof Page>> {
   const filter = readFilter(parameters);
   const cursor = parameters.one('cursor');
-  const [afterId = ''] = cursor === null ? [] : readCursor('schedules', cursor, /^[A-Za-z0-9_.-]{1,256}$/);
+  const [afterId] = cursor === null ? [''] : readCursor('schedules', cursor);
   const limit = parameters.count(DEFAULT_COUNT, COUNT_MAX, true);
   const { views, nextAfterId } = await viewPage(services, request, filter, afterId, limit);
   return { schedules: views, ...(nextAfterId !== null && { cursor: writeCursor('schedules', [nextAfterId]) }) };
