@@ -38,6 +38,7 @@ export class ReadPool {
   readonly #pool: pg.Pool;
   readonly #settings: ReadSettings;
   readonly #turns: ReadTurns;
+  readonly #underWay = new Set<StatementUnderWay>();
 
   constructor(settings: ReadSettings) {
     this.#settings = settings;
@@ -78,7 +79,9 @@ export class ReadPool {
     return await work(this.#begin(request));
   }
 
+  /** Cancels what is under way and ends the connections. */
   async close(): Promise<void> {
+    for (const underWay of this.#underWay) underWay.cancel();
     await this.#pool.end();
   }
 
@@ -93,6 +96,7 @@ export class ReadPool {
     client.on('error', this.#settings.onError);
     const underWay = new StatementUnderWay(client, query, untilMs);
     const cancel = (): void => underWay.cancel();
+    this.#underWay.add(underWay);
     signal.addEventListener('abort', cancel);
     if (signal.aborted) cancel();
     try {
@@ -100,6 +104,7 @@ export class ReadPool {
     } catch (error) {
       throw signal.aborted ? clientGone() : error;
     } finally {
+      this.#underWay.delete(underWay);
       signal.removeEventListener('abort', cancel);
       client.off('error', this.#settings.onError);
       client.release(underWay.broken ?? undefined);

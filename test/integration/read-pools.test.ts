@@ -51,6 +51,16 @@ describe('a statement of a read', () => {
     await expect.poll(running, { timeout: 2_000 }).toBe(0);
   });
 
+  it('does not keep a node from ending', async () => {
+    reads = openReads(fresh.url);
+    const reading = expect(reads.list(request(), slow)).rejects.toMatchObject({ code: 'READ_TOO_SLOW' });
+    await expect.poll(running).toBe(1);
+    await reads.close();
+    await reading;
+    await expect.poll(running, { timeout: 2_000 }).toBe(0);
+    reads = openReads(fresh.url);
+  });
+
   it('leaves its connection as it was: no timeout, no transaction', async () => {
     reads = openReads(fresh.url, { connections: 1, budgetMs: 500 });
     const timeouts = (): Promise<unknown> =>
