@@ -7,7 +7,10 @@ export interface Paged {
   readonly cursor?: string;
 }
 
-/** The pages of a list, one after the other. Throws when a cursor leads nowhere but to itself: then the list would never end. */
+/**
+ * The pages of a list, one after the other. Throws when a cursor leads nowhere but to itself: then the list would never
+ * end.
+ */
 export async function* pagesFrom<Page extends Paged>(
   read: (cursor: string | undefined) => Promise<Page>,
   from?: string,

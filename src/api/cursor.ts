@@ -1,5 +1,6 @@
-// Cursors of lists: opaque to clients, a place in the list for us. They are not secret and not signed, since they give nothing: whoever makes one up
-// sees no more than his own list from another place. But each part is checked before anything is done with it.
+// Cursors of lists: opaque to clients, a place in the list for us. They are not secret and not signed, since they grant
+// nothing: whoever makes one up sees no more than his own list from another place. But each part is checked before
+// anything is done with it.
 
 import { CarillonError } from '../domain/errors.js';
 import { MAX_AT_MS } from './instant.js';
@@ -48,13 +49,17 @@ export function readCursor<Kind extends CursorKind>(kind: Kind, text: string): P
   const checks: readonly Check[] = PLACES[kind];
   if (text.length <= CURSOR_MAX_LENGTH && /^[A-Za-z0-9_-]+$/.test(text)) {
     const [found, ...parts] = Buffer.from(text, 'base64url').toString('latin1').split(' ');
-    const isOne = found === kind && parts.length === checks.length && checks.every((check, at) => check(parts[at] ?? ''));
+    const isOne =
+      found === kind && parts.length === checks.length && checks.every((check, at) => check(parts[at] ?? ''));
     if (isOne) return parts as unknown as Parts<Kind>;
   }
   throw noCursor(text);
 }
 
-/** A time in milliseconds, which older clients give as a cursor of events; null for what does not look like one. Throws INVALID_REQUEST. */
+/**
+ * A time in milliseconds, which older clients give as a cursor of events; null for what does not look like one.
+ * Throws INVALID_REQUEST.
+ */
 export function readTimeCursor(text: string): number | null {
   if (!/^\d{12,15}$/.test(text)) return null;
   if (isInstant(text)) return Number(text);

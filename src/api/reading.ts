@@ -1,4 +1,5 @@
-// How routes read: on the connections that are for reads, within the budget, and only as long as the client waits for the answer.
+// How routes read: on the connections that are for reads, within the budget, and only as long as the client waits for
+// the answer.
 
 import type { FastifyRequest } from 'fastify';
 import type { BoundedReads } from '../table/reads.js';

@@ -1,5 +1,6 @@
-// A node's connections to PostgreSQL: a third for reads, a third for accepts, the rest for the work itself. None of them can take another's, so
-// that neither many readers nor many publishers keep a node from claiming, firing and recording what came of it.
+// A node's connections to PostgreSQL: a third for reads, a third for accepts, the rest for the work itself. None of
+// them can take another's, so that neither many readers nor many publishers keep a node from claiming, firing and
+// recording what came of it.
 
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';

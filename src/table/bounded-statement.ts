@@ -1,8 +1,9 @@
 // One statement with a time limit, which can be canceled while it runs.
 //
-// It is a transaction of its own: `begin; set local statement_timeout`, the statement and `commit`, sent at once (the connection must be one
-// with `pipeline`). That is one round trip, and leaves nothing behind in the connection, so that PgBouncer may stand between. The server's
-// timeout ends what takes too long. What it does not end in time, and whatever runs when somebody cancels, is ended by a message of ours.
+// It is a transaction of its own: `begin; set local statement_timeout`, the statement and `commit`, sent at once (the
+// connection must be one with `pipeline`). That is one round trip, and leaves nothing behind in the connection, so that
+// PgBouncer may stand between. The server's timeout ends what takes too long. What it does not end in time, and
+// whatever runs when somebody cancels, is ended by a message of ours.
 
 import type pg from 'pg';
 import { cancelStatement } from './cancel-statement.js';
@@ -72,7 +73,7 @@ export class StatementUnderWay {
       if (error instanceof BudgetSpent) throw error;
       if (codeOf(error) === QUERY_CANCELED) throw new BudgetSpent();
       // The commit ended the transaction, whatever failed in it; if it did not get through, the connection is lost.
-      await commit.catch((cause: Error) => (this.#broken ??= cause));
+      await commit.catch((cause: unknown) => (this.#broken ??= new Error('the connection is lost', { cause })));
       throw tableError(error);
     } finally {
       clearTimeout(late);

@@ -1,5 +1,6 @@
-// Cancels a statement that runs in PostgreSQL, with the protocol's own message on a connection of its own. Unlike pg_cancel_backend it needs
-// no session and no free connection, and it goes through PgBouncer, which knows by the key which of its connections is meant.
+// Cancels a statement that runs in PostgreSQL, with the protocol's own message on a connection of its own. Unlike
+// pg_cancel_backend it needs no session and no free connection, and it goes through PgBouncer, which knows by the key
+// which of its connections is meant.
 
 import type { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
@@ -27,8 +28,8 @@ interface Backend {
 }
 
 /**
- * Asks the server to cancel what runs on the client's connection; resolves when the server has taken notice, or cannot be reached. The
- * message may arrive after the statement ended, so the connection must not be used for another one afterwards.
+ * Asks the server to cancel what runs on the client's connection; resolves when the server has taken notice, or cannot
+ * be reached. The message may arrive after the statement ended, so the connection must not be used for another one.
  */
 export function cancelStatement(client: pg.ClientBase): Promise<void> {
   const { host, port, ssl, sslNegotiation, processID, secretKey } = client as unknown as Backend;

@@ -1,5 +1,5 @@
-// The events of one millisecond, in which anything may have happened at once: a batch was accepted, a host's messages were canceled. They are
-// read message by message, so that no more of them are held than a page needs.
+// The events of one millisecond, in which anything may have happened at once: a batch was accepted, a host's messages
+// were canceled. They are read message by message, so that no more of them are held than a page needs.
 
 import { fromUuid, messageIdFloor, type MessageId } from '../domain/ids.js';
 import type { Queryable } from './database.js';
@@ -41,7 +41,7 @@ const HIGHEST_ID = 'f'.repeat(32);
 export async function marksOfMoment(table: Queryable, tenantId: number, moment: Moment): Promise<EventMark[]> {
   const { atMs, filter, states, forward, isWanted, enough } = moment;
   const marks: EventMark[] = [];
-  for (let fromId: MessageId | null = moment.fromId ?? (forward ? LOWEST_ID : HIGHEST_ID); fromId !== null; ) {
+  for (let fromId: MessageId | null = moment.fromId ?? (forward ? LOWEST_ID : HIGHEST_ID); fromId !== null;) {
     const range = forward ? { lowId: fromId, highId: HIGHEST_ID } : { lowId: LOWEST_ID, highId: fromId };
     const messages = await messagesOf(table, tenantId, moment, range);
     const attempts = wantsAttempts(states) ? await attemptsOf(table, tenantId, moment, range) : [];
@@ -97,14 +97,7 @@ async function messagesOf(
 ): Promise<(MessageMarkRow & { matches: boolean })[]> {
   const window = { fromMs: atMs, untilMs: atMs + 1 };
   const lowest = lowestDue(window, states);
-  const fixed = [
-    tenantId,
-    ...stretches(window, states),
-    lowId > lowest ? lowId : lowest,
-    highId,
-    STEP_ROWS,
-    forward,
-  ];
+  const fixed = [tenantId, ...stretches(window, states), lowId > lowest ? lowId : lowest, highId, STEP_ROWS, forward];
   const { text, values } = withFilter('select-message-marks-of-moment', fixed, filter);
   return await table.text(text, values);
 }

@@ -123,7 +123,10 @@ const CREATED_AFTER_DUE_MS = 32 * DAY_MS;
 const LOWEST_ID = messageIdFloor(0);
 const HIGHEST_ID = 'f'.repeat(32);
 
-/** The marks of a stretch of time, unordered, or `crowded` when there are `limit` rows or more: then the stretch must be shorter. */
+/**
+ * The marks of a stretch of time, unordered, or `crowded` when there are `limit` rows or more: then the stretch must
+ * be shorter.
+ */
 export async function marksOfWindow(
   table: Queryable,
   tenantId: number,

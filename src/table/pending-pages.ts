@@ -32,7 +32,10 @@ export interface PendingPage {
 
 const START: PendingPlace = { shard: -1, id: messageIdFloor(0) };
 
-/** One page after a place (null for the first page), of at most `limit` messages. It ends where it is when the time is over. */
+/**
+ * One page after a place (null for the first page), of at most `limit` messages. It ends where it is when the time is
+ * over.
+ */
 export async function pagePending(
   reads: BoundedReads,
   tenantId: number,

@@ -1,4 +1,5 @@
-// Whose list is read next: a node reads few lists at a time, few of them for one tenant, and the others wait for a moment.
+// Whose list is read next: a node reads few lists at a time, few of them for one tenant, and the others wait for a
+// moment.
 
 import { CarillonError } from '../domain/errors.js';
 
@@ -29,7 +30,10 @@ export class ReadTurns {
     this.#limits = limits;
   }
 
-  /** Resolves with the function that ends the turn. Throws TOO_MANY_READS when none came free in time; rejects when the signal aborts. */
+  /**
+   * Resolves with the function that ends the turn. Throws TOO_MANY_READS when none came free in time; rejects when the
+   * signal aborts.
+   */
   async take(tenantId: number, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     if (this.#mayBegin(tenantId)) this.#begin(tenantId);
@@ -94,7 +98,10 @@ export class ReadTurns {
     this.#next()?.begin();
   }
 
-  /** The tenant that has the fewest turns is next; of its lists, and of tenants with as many, the one that has waited longest. */
+  /**
+   * The tenant that has the fewest turns is next; of its lists, and of tenants with as many, the one that has waited
+   * longest.
+   */
   #next(): Waiting | undefined {
     return this.#waiting
       .filter(({ tenantId }) => this.#mayBegin(tenantId))
@@ -108,7 +115,8 @@ export class ReadTurns {
     const { each } = this.#limits;
     return new CarillonError(
       'TOO_MANY_READS',
-      `too many lists are being read: a tenant may read ${each} at a time on a node; wait for the answers of those under way, then send this again`,
+      `too many lists are being read: a tenant may read ${each} at a time on a node (CARILLON_TENANT_READS_MAX); ` +
+        'wait for the answers of those under way, then send this again',
     );
   }
 }

@@ -1,5 +1,6 @@
-// Reads for those who ask through the API: on connections of their own, each with a time budget, and canceled in PostgreSQL when the budget
-// is spent or nobody waits for the answer any more. So no list, however much it would have to look at, takes anything from the work.
+// Reads for those who ask through the API: on connections of their own, each with a time budget, and canceled in
+// PostgreSQL when the budget is spent or nobody waits for the answer any more. So no list, however much it would have
+// to look at, takes anything from the work.
 
 import pg from 'pg';
 import { CarillonError } from '../domain/errors.js';
@@ -60,8 +61,8 @@ export class ReadPool {
   }
 
   /**
-   * Runs `work`, which reads a list, when it is the tenant's turn. Throws TOO_MANY_READS when that takes too long, READ_TOO_SLOW when the budget is
-   * spent before there is anything to answer, CLIENT_GONE when nobody waits any more.
+   * Runs `work`, which reads a list, when it is the tenant's turn. Throws TOO_MANY_READS when that takes too long,
+   * READ_TOO_SLOW when the budget is spent before there is anything to answer, CLIENT_GONE when nobody waits any more.
    */
   async list<Result>(request: ReadRequest, work: (reads: BoundedReads) => Promise<Result>): Promise<Result> {
     const end = await this.#turns.take(request.tenantId, request.signal).catch((error: unknown) => {
@@ -172,7 +173,10 @@ export class BoundedReads implements Queryable {
     return performance.now() >= this.#walkUntilMs;
   }
 
-  /** Runs a step of a walk. Null when the time for walking was over before it was done: what was found before is still to be read. */
+  /**
+   * Runs a step of a walk. Null when the time for walking was over before it was done: what was found before is still
+   * to be read.
+   */
   async step<Result>(work: (table: Queryable) => Promise<Result>): Promise<Result | null> {
     const untilMs = this.#walkUntilMs;
     try {
@@ -192,7 +196,8 @@ export class BoundedReads implements Queryable {
     const narrower = narrowBy === '' ? '' : `; narrow it by ${narrowBy}`;
     return new CarillonError(
       'READ_TOO_SLOW',
-      `this could not be read within ${this.#budgetMs} ms (CARILLON_READ_BUDGET_MS)${narrower}, or send it again when there is less to do`,
+      `this could not be read within ${this.#budgetMs} ms (CARILLON_READ_BUDGET_MS)${narrower}, ` +
+        'or send it again when there is less to do',
     );
   }
 

@@ -126,12 +126,7 @@ export interface RunPage {
 const HIGHEST_ID = 'f'.repeat(32);
 
 /** One page of the record, the latest due first. It ends where it is when the time is over. */
-export async function pageRuns(
-  reads: BoundedReads,
-  clock: Clock,
-  tenantId: number,
-  query: RunQuery,
-): Promise<RunPage> {
+export async function pageRuns(reads: BoundedReads, clock: Clock, tenantId: number, query: RunQuery): Promise<RunPage> {
   const { lowId, highId } = idBounds(query.due);
   const wanted = query.limit + 1;
   const pace = new Pace(clock, wanted);

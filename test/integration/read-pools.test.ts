@@ -1,4 +1,5 @@
-// Issue 11, entry A2, and issue 12, entry 2: reads have their own connections, end in time, and leave nothing running in PostgreSQL.
+// Issue 11, entry A2, and issue 12, entry 2: reads have their own connections, end in time, and leave nothing running
+// in PostgreSQL.
 
 import http from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';

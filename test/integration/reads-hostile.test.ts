@@ -1,5 +1,5 @@
-// Issue 11, entry A7: what nobody who plays fair would send. Cursors that no answer had, and parameters at and beyond every edge, are a 400 or
-// name nothing; they are never a fault of the node's.
+// Issue 11, entry A7: what nobody who plays fair would send. Cursors that no answer had, and parameters at and beyond
+// every edge, are a 400 or name nothing; they are never a fault of the node's.
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -36,9 +36,27 @@ async function expectNoFault(method: 'GET' | 'DELETE' | 'POST', url: string, pay
 const cursorOf = (...parts: readonly (string | number | bigint)[]): string =>
   Buffer.from(parts.join(' ')).toString('base64url');
 
-/** Numbers at which something may break: 2^15, 2^31, 2^48, 2^53, 2^63, the ends of dates in JavaScript and PostgreSQL, and texts that are almost numbers. */
+/**
+ * Numbers at which something may break: 2^15, 2^31, 2^48, 2^53, 2^63, the ends of dates in JavaScript and PostgreSQL,
+ * and texts that are almost numbers.
+ */
 const edge = fc.oneof(
-  fc.constantFrom('0', '-0', '-1', '1e400', '1e3', '0x10', '1.5', '', 'NaN', 'Infinity', '007', '32767', '32768', '65536'),
+  fc.constantFrom(
+    '0',
+    '-0',
+    '-1',
+    '1e400',
+    '1e3',
+    '0x10',
+    '1.5',
+    '',
+    'NaN',
+    'Infinity',
+    '007',
+    '32767',
+    '32768',
+    '65536',
+  ),
   fc.constantFrom('2147483647', '2147483648', '281474976710655', '281474976710656', '9007199254740993'),
   fc.constantFrom('253402300799999', '253402300800000', '999999999999999', '8640000000000000', '9223372036854775808'),
   fc.nat({ max: 999_999_999_999_999 }).map(String),
@@ -122,7 +140,18 @@ describe('a cursor of another tenant, or of another question', () => {
 
 describe('a parameter at the edge', () => {
   const parameter = fc.constantFrom(
-    ...['fromDate', 'toDate', 'from', 'to', 'count', 'messageIds', 'messageId', 'dlqIds', 'responseStatus', 'scheduleId'],
+    ...[
+      'fromDate',
+      'toDate',
+      'from',
+      'to',
+      'count',
+      'messageIds',
+      'messageId',
+      'dlqIds',
+      'responseStatus',
+      'scheduleId',
+    ],
     ...['schedule', 'label', 'url', 'host', 'path', 'callerIp', 'state', 'key', 'idPrefix', 'search', 'destination'],
   );
 
@@ -157,10 +186,13 @@ describe('a parameter at the edge', () => {
     const value = fc.oneof(fc.jsonValue(), text, fc.array(text, { maxLength: 3 }), fc.double());
     await fc.assert(
       fc.asyncProperty(
-        fc.constantFrom(['DELETE', '/v2/dlq'] as const, ['DELETE', '/v2/messages'] as const, ['POST', '/v2/dlq/retry'] as const),
+        fc.constantFrom(
+          ['DELETE', '/v2/dlq'] as const,
+          ['DELETE', '/v2/messages'] as const,
+          ['POST', '/v2/dlq/retry'] as const,
+        ),
         fc.dictionary(parameter, value, { minKeys: 1, maxKeys: 3 }),
-        ([method, path], body) =>
-          expectNoFault(method, path, JSON.stringify({ url: 'https://nobody.test/', ...body })),
+        ([method, path], body) => expectNoFault(method, path, JSON.stringify({ url: 'https://nobody.test/', ...body })),
       ),
       { ...RUNS, numRuns: 200 },
     );
@@ -171,7 +203,13 @@ describe('a parameter at the edge', () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...paths),
-        fc.oneof(text, edge, hexId, hexId.map((id) => `msg_${id}`), fc.tuple(edge, hexId).map((both) => both.join('-'))),
+        fc.oneof(
+          text,
+          edge,
+          hexId,
+          hexId.map((id) => `msg_${id}`),
+          fc.tuple(edge, hexId).map((both) => both.join('-')),
+        ),
         (path, name) => expectNoFault('GET', path + escaped(name)),
       ),
       { ...RUNS, numRuns: 200 },

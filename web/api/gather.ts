@@ -1,4 +1,4 @@
-// Makes one page out of several answers: the node ends an answer after a tenth of a second of looking, with a cursor where it goes on.
+// Makes one page out of several answers: the node ends an answer when its time for looking is over, with a cursor where it goes on.
 
 export interface Page<Item> {
   readonly items: readonly Item[];

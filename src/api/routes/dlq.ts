@@ -153,7 +153,15 @@ function registerRetries(app: FastifyInstance, services: ApiServices): void {
         summary: 'Send many dead letters again',
         description: BULK_TEXT,
         querystring: dlqBulkParameters,
-        response: responses({ 201: Type.Object({ responses: Type.Array(retried), cursor }) }, 400, 401, 403, 429, 501, 503),
+        response: responses(
+          { 201: Type.Object({ responses: Type.Array(retried), cursor }) },
+          400,
+          401,
+          403,
+          429,
+          501,
+          503,
+        ),
       },
     },
     async (request, reply) => {

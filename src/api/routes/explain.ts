@@ -64,15 +64,20 @@ async function explainAt(
 ): Promise<Explanation> {
   const { clock, config } = services;
   const { tenantId } = request;
-  const { schedule, changes, occurrence, shard } = await readList(services, request, { narrowBy: '' }, async (reads) => {
-    const found = await getSchedule(reads, tenantId, id);
-    return {
-      schedule: found,
-      changes: await scheduleChanges(reads, tenantId, id),
-      occurrence: await occurrenceAround(reads, tenantId, id, secondOf(atMs)),
-      shard: found === null ? null : await shardGrant(reads, found.shard),
-    };
-  });
+  const { schedule, changes, occurrence, shard } = await readList(
+    services,
+    request,
+    { narrowBy: '' },
+    async (reads) => {
+      const found = await getSchedule(reads, tenantId, id);
+      return {
+        schedule: found,
+        changes: await scheduleChanges(reads, tenantId, id),
+        occurrence: await occurrenceAround(reads, tenantId, id, secondOf(atMs)),
+        shard: found === null ? null : await shardGrant(reads, found.shard),
+      };
+    },
+  );
   if (schedule === null && changes.length === 0) throw noSchedule(id);
   return explain({
     atMs,

@@ -124,11 +124,7 @@ export function registerRuns(app: FastifyInstance, services: ApiServices): void 
   );
 }
 
-async function readDetail(
-  table: Queryable,
-  tenantId: number,
-  id: MessageId,
-): Promise<Record<string, unknown> | null> {
+async function readDetail(table: Queryable, tenantId: number, id: MessageId): Promise<Record<string, unknown> | null> {
   const [[run], message, attempts] = await Promise.all([
     getRuns(table, tenantId, [id], KEPT_ANSWER_BYTES),
     getMessage(table, tenantId, id),
@@ -173,9 +169,7 @@ function readOccurrence(parameters: Parameters, scheduleIds: readonly string[] |
 async function resolveFilter(table: Queryable, tenantId: number, given: GivenFilter): Promise<RunFilter> {
   const { filter, due, scheduleIds, keys, occurrence } = given;
   const ofOccurrence =
-    occurrence === null
-      ? null
-      : await messagesOfOccurrence(table, tenantId, occurrence.scheduleId, occurrence.atMs);
+    occurrence === null ? null : await messagesOfOccurrence(table, tenantId, occurrence.scheduleId, occurrence.atMs);
   if (keys === null) return { filter: withIds(filter, ofOccurrence), due };
   const ofKeys = await messagesOfKeys(table, tenantId, keys);
   // A key is forgotten some time after its message ended; the record itself remembers it, where one knows about where to look.

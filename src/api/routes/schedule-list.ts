@@ -50,9 +50,7 @@ export function registerScheduleList(app: FastifyInstance, services: ApiServices
       if (parameters.has(...PARAMETERS)) return await readPage(services, request, parameters);
       const first = await viewPage(services, request, ALL_SCHEDULES, '', STREAMED_PAGE);
       if (first.nextAfterId === null) return first.views;
-      return reply
-        .type('application/json; charset=utf-8')
-        .send(Readable.from(listAsJson(services, request, first)));
+      return reply.type('application/json; charset=utf-8').send(Readable.from(listAsJson(services, request, first)));
     },
   );
 }

@@ -1,5 +1,6 @@
--- Failed attempts of a tenant that began or ended in one millisecond, in the order of their messages' ids. $1 tenant, $2 from (inclusive), $3 until
--- (exclusive), $4 lowest and $5 highest id (both inclusive), $6 at most so many, $7 whether the lowest id is first.
+-- Failed attempts of a tenant that began or ended in one millisecond, in the order of their messages' ids. $1 tenant,
+-- $2 from (inclusive), $3 until (exclusive), $4 lowest and $5 highest id (both inclusive), $6 at most so many, $7
+-- whether the lowest id is first.
 select a.message_id as id, a.attempt, a.started_at, a.finished_at, a.next_attempt_at is not null as retried
 from attempts a
 where a.tenant_id = $1 and a.message_id >= $4::uuid and a.message_id <= $5::uuid

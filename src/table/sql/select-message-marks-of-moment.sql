@@ -1,5 +1,6 @@
--- Messages of a tenant that something happened to in one millisecond, in the order of their ids: as select-message-marks.sql, but $8 lowest and
--- $9 highest id (both inclusive), $10 at most so many, $11 whether the lowest id is first. However many there are, no more are held than asked for.
+-- Messages of a tenant that something happened to in one millisecond, in the order of their ids: as
+-- select-message-marks.sql, but $8 lowest and $9 highest id (both inclusive), $10 at most so many, $11 whether the
+-- lowest id is first. However many there are, no more are held than asked for.
 select m.id, m.state, m.created_at, m.started_at, m.finished_at, m.attempts, (/*residual*/ true) as matches
 from (
   select m.* from messages m
