@@ -31,13 +31,13 @@ export function rejection(): { promise: Promise<never>; reject: (error: Error) =
 export class StatementUnderWay {
   /** Rejects with BudgetSpent when the server ended it for its time, or was told to cancel it. */
   readonly rows: Promise<object[]>;
-  readonly #client: pg.ClientBase;
+  readonly #client: pg.Client;
   readonly #givenUp = rejection();
   #broken: Error | null = null;
   #isCanceled = false;
 
   /** Sends it. `untilMs` is a time of performance.now(). */
-  constructor(client: pg.ClientBase, query: pg.QueryConfig, untilMs: number) {
+  constructor(client: pg.Client, query: pg.QueryConfig, untilMs: number) {
     this.#client = client;
     this.rows = this.#run(query, Math.max(1, Math.ceil(untilMs - performance.now())));
   }
@@ -53,7 +53,11 @@ export class StatementUnderWay {
     this.#isCanceled = true;
     // The message may arrive when the statement has ended by itself: it must not hit the connection's next one.
     this.#broken = new Error('its statement was canceled');
-    const limit = setTimeout(() => this.#givenUp.reject(new BudgetSpent()), CANCELED_MS);
+    const limit = setTimeout(() => {
+      // A server that does not answer: the client would wait with its end for the statements that it has sent.
+      this.#client.connection.stream.destroy();
+      this.#givenUp.reject(new BudgetSpent());
+    }, CANCELED_MS);
     void Promise.allSettled([this.rows, cancelStatement(this.#client)]).then(() => clearTimeout(limit));
   }
 

@@ -31,7 +31,7 @@ interface Backend {
  * Asks the server to cancel what runs on the client's connection; resolves when the server has taken notice, or cannot
  * be reached. The message may arrive after the statement ended, so the connection must not be used for another one.
  */
-export function cancelStatement(client: pg.ClientBase): Promise<void> {
+export function cancelStatement(client: pg.Client): Promise<void> {
   const { host, port, ssl, sslNegotiation, processID, secretKey } = client as unknown as Backend;
   if (processID === null || secretKey === null) return Promise.resolve();
   const connection = new pg.Connection({ ssl, sslNegotiation } as pg.ClientConfig) as unknown as CancelConnection;

@@ -106,6 +106,22 @@ describe('a node that should get no requests', () => {
   });
 });
 
+describe('while PostgreSQL is frozen', () => {
+  it('a read is given up after its budget, and keeps nobody from ending (issue 11, A2)', async () => {
+    const frozen = openReads(postgres.url, { budgetMs: 200, connections: 1 });
+    const request = { tenantId: 1, signal: new AbortController().signal, narrowBy: '' };
+    await frozen.one(request, (one) => one.text('select 1'));
+    postgres.pause();
+    try {
+      const reading = frozen.one(request, (one) => one.text('select 1'));
+      await expect(reading).rejects.toMatchObject({ code: 'READ_TOO_SLOW' });
+      await frozen.close();
+    } finally {
+      postgres.resume();
+    }
+  });
+});
+
 describe('while the table is away', () => {
   it('requests are answered with 503 and when to come again, and all is well once it is back', async () => {
     const app = buildApp(services());
