@@ -73,8 +73,31 @@ export const SETTINGS = {
   ),
 
   CARILLON_DATABASE_URL: secret('PostgreSQL 14 or newer, as postgres://user:password@host:port/database.'),
-  CARILLON_DATABASE_POOL: integer(12, 2, 200, 'Most PostgreSQL connections a node holds.'),
+  CARILLON_DATABASE_POOL: integer(
+    12,
+    3,
+    200,
+    'Most PostgreSQL connections a node holds: a third for reads, a third for accepts, the rest for claims, outcomes and sweeps.',
+  ),
   CARILLON_DATABASE_TIMEOUT_MS: integer(10 * SECOND, 100, 5 * MINUTE, 'Longest wait for one statement.'),
+  CARILLON_READ_BUDGET_MS: integer(
+    2 * SECOND,
+    100,
+    MINUTE,
+    'How long one read of the API may take, at most CARILLON_DATABASE_TIMEOUT_MS; a list ends then where it is, with a cursor.',
+  ),
+  CARILLON_TENANT_READS_MAX: integer(
+    2,
+    1,
+    60,
+    'Most lists of one tenant that a node reads at once; never more than all its read connections but one.',
+  ),
+  CARILLON_READ_WAIT_MS: integer(
+    SECOND,
+    0,
+    MINUTE,
+    'How long a list waits while as many are being read as may be, before it is answered with 429.',
+  ),
   CARILLON_REDIS_URL: secret(
     'Redis or Valkey 7 or newer, as redis://:password@host:port/db; a Redis Cluster as redis+cluster://:password@host:port,host:port; behind Sentinels redis+sentinel://:password@host:port,host:port/name-of-primary?db=0. rediss for TLS.',
   ),

@@ -5,7 +5,7 @@ import { readIsoInstant } from '../domain/instant.js';
 
 const UNIX = /^\d{1,15}$/;
 /** The end of the year 9999: later times have no ISO form of four digits. */
-const MAX_AT_MS = 253_402_300_799_999;
+export const MAX_AT_MS = 253_402_300_799_999;
 
 /**
  * A time in epoch milliseconds, from 1970 to 9999. Digits alone are a Unix time: seconds where a header is read (as in

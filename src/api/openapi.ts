@@ -69,8 +69,9 @@ const FAULTS = {
   404: 'Nothing of that name',
   409: 'It exists already, or is the last of its kind',
   413: 'The body is too large',
+  429: 'Too many lists of the tenant are being read: try again after Retry-After seconds',
   501: 'Queues, URL groups and flow control are not implemented yet',
-  503: 'The table is away; try again after Retry-After seconds. Nothing was accepted',
+  503: 'The table is away, or a read took too long: try again after Retry-After seconds. Nothing was accepted',
 } as const;
 
 /** The `response` part of a route's schema: what success gives, and which faults there are. */

@@ -11,7 +11,8 @@ const KEPT_CONNECTIONS = 4;
 const TIMESTAMPTZ = 1184;
 const BIGINT = 20;
 
-const types = new pg.TypeOverrides();
+/** How the values of rows are read: times as milliseconds. */
+export const types = new pg.TypeOverrides();
 types.setTypeParser(TIMESTAMPTZ, (text) => new Date(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00')).getTime());
 types.setTypeParser(BIGINT, Number);
 
@@ -145,7 +146,8 @@ function givenAsText(text: string, values: readonly unknown[], timeoutMs: number
   return { text, values: [...values], ...(timeoutMs !== undefined && { query_timeout: timeoutMs }) };
 }
 
-function statement(name: string, values: readonly unknown[]): pg.QueryConfig {
+/** sql/<name>.sql as a query. */
+export function statement(name: string, values: readonly unknown[]): pg.QueryConfig {
   const text = sql(name);
   return { text, values: withBinaryArrays(text, values) };
 }
@@ -190,7 +192,8 @@ function isPastLimit(error: unknown): boolean {
   return ['55P03', '25P03'].includes(codeOf(error));
 }
 
-async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
+/** A connection of the pool. Throws TABLE_UNAVAILABLE. */
+export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect();
   } catch (error) {
@@ -226,7 +229,7 @@ const AWAY_NETWORK = /^(?:E(?:CONN|PIPE|TIMEDOUT|HOST|NET|NOTFOUND|AI_AGAIN|ADDR
 const AWAY_TEXT = /timeout|connection|not queryable|after calling end/i;
 
 /** Anything else is about the statement and is thrown as it is: trying the same again would fail again. */
-function tableError(error: unknown): unknown {
+export function tableError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const code = codeOf(error);
   const isSqlState = /^[0-9A-Z]{5}$/.test(code) && 'severity' in error;

@@ -10,6 +10,7 @@ import { buildApp } from '../../src/api/app.js';
 import type { ApiServices } from '../../src/api/services.js';
 import { configWith } from '../../src/config.js';
 import type { Intake } from '../../src/intake/intake.js';
+import type { ReadPool } from '../../src/table/reads.js';
 import { NO_FIGURES } from '../support/figures.js';
 import { startTestNode, type TestNode } from '../support/node.js';
 import { type RawAnswer, sendRaw } from '../support/raw-request.js';
@@ -59,6 +60,7 @@ function appWith({ database }: Pick<TestNode, 'database'>): FastifyInstance {
     cluster: NO_CLUSTER,
     health: { ready: () => ({ ok: true }), leaving: () => false },
     metrics: NO_FIGURES,
+    reads: {} as ReadPool,
   };
   return buildApp(services);
 }

@@ -9,6 +9,7 @@ import { expressionOf, givenExpression } from '../../domain/schedule-change.js';
 import { parseInstant } from '../instant.js';
 import { readJson } from '../json-body.js';
 import { responses } from '../openapi.js';
+import { readOne } from '../reading.js';
 import type { ApiServices } from '../services.js';
 import { requireSchedule, SchedulePath } from './schedules.js';
 
@@ -87,7 +88,8 @@ export function registerCron(app: FastifyInstance, services: ApiServices): void 
     },
     async (request) => {
       const query = readNextQuery(request.query, maxCount);
-      const schedule = await requireSchedule(services, request.tenantId, request.params.id);
+      const { tenantId, params } = request;
+      const schedule = await readOne(services, request, (reads) => requireSchedule(reads, tenantId, params.id));
       const { startAtMs, endAtMs, anchorMs } = schedule;
       const fromMs = Math.max(query.fromMs ?? clock.nowMs(), startAtMs === null ? 0 : startAtMs - 1);
       return timesOf(expressionOf(schedule), { fromMs, count: query.count, anchorMs, endAtMs });

@@ -6,7 +6,9 @@ import { CarillonError } from '../../domain/errors.js';
 import { checkScheduleId, toWireMessageId } from '../../domain/ids.js';
 import type { Schedule } from '../../domain/schedule.js';
 import { getSchedule, latestRunStates } from '../../table/schedules-read.js';
+import type { Queryable } from '../../table/database.js';
 import { DESTINATION, responses } from '../openapi.js';
+import { readOne } from '../reading.js';
 import { requestSource, type RequestSource } from '../request-source.js';
 import { readDefinition, readScheduleId } from '../schedule-headers.js';
 import { keepParts, readKeep } from '../schedule-keep.js';
@@ -26,7 +28,7 @@ export async function createSchedule(source: RequestSource, services: ApiService
   const id = readScheduleId(source.settings, given, services.chance);
   const kept = readKeep(source.settings);
   const definition =
-    kept.length === 0 ? given : keepParts(given, kept, await requireSchedule(services, source.tenantId, id));
+    kept.length === 0 ? given : keepParts(given, kept, await requireSchedule(services.database, source.tenantId, id));
   const schedule = await services.intake.saveSchedule(source.tenantId, id, definition);
   return { scheduleId: schedule.id };
 }
@@ -48,8 +50,8 @@ export function pathScheduleId(text: string): string {
 }
 
 /** Throws NOT_FOUND. */
-export async function requireSchedule(services: ApiServices, tenantId: number, text: string): Promise<Schedule> {
-  const schedule = await getSchedule(services.database, tenantId, pathScheduleId(text));
+export async function requireSchedule(table: Queryable, tenantId: number, text: string): Promise<Schedule> {
+  const schedule = await getSchedule(table, tenantId, pathScheduleId(text));
   if (schedule === null) throw noSchedule(text);
   return schedule;
 }
@@ -97,9 +99,12 @@ function registerReads(app: FastifyInstance, services: ApiServices): void {
       },
     },
     async (request) => {
-      const schedule = await requireSchedule(services, request.tenantId, request.params.id);
-      const runs = await latestRunStates(services.database, request.tenantId, [schedule], SHOWN_RUNS);
-      return scheduleView(schedule, runs.get(schedule.id));
+      const { tenantId, params } = request;
+      return await readOne(services, request, async (reads) => {
+        const schedule = await requireSchedule(reads, tenantId, params.id);
+        const runs = await latestRunStates(reads, tenantId, [schedule], SHOWN_RUNS);
+        return scheduleView(schedule, runs.get(schedule.id));
+      });
     },
   );
 }
