@@ -4,8 +4,9 @@
 import type { Clock } from '../domain/clock.js';
 import { fromUuid, messageIdFloor, type MessageId } from '../domain/ids.js';
 import type { MessageKind } from '../domain/message.js';
+import type { StoredRequest } from '../domain/shown-request.js';
 import type { Queryable } from './database.js';
-import { messageRecord, type MessageRecord, type MessageRecordRow } from './message-reads.js';
+import { messageRecord, storedRequest, type MessageRecord, type MessageRecordRow } from './message-reads.js';
 
 /** What clients sent. The others come of schedules, and of messages that are on their way. */
 const SENT_BY_CLIENTS: readonly MessageKind[] = ['message', 'dlq-retry'];
@@ -21,7 +22,8 @@ export interface PendingPlace {
 }
 
 export interface PendingMessage extends MessageRecord {
-  readonly body: Buffer;
+  /** As it is delivered. */
+  readonly undisclosed: StoredRequest & { readonly body: Buffer };
   readonly idempotencyKey: string | null;
 }
 
@@ -72,5 +74,9 @@ async function messagesOf(table: Queryable, tenantId: number, ids: readonly Mess
     'select-pending-messages',
     [tenantId, ids],
   );
-  return rows.map((row) => ({ ...messageRecord(row), body: row.body, idempotencyKey: row.idempotency_key }));
+  return rows.map((row) => ({
+    ...messageRecord(row),
+    undisclosed: { ...storedRequest(row), body: row.body },
+    idempotencyKey: row.idempotency_key,
+  }));
 }

@@ -47,10 +47,10 @@ export function registerExport(app: FastifyInstance, services: ApiServices): voi
         limit: countOf(parameters),
       };
       const { schedules, nextAfterId } = await pageSchedules(database, clock, request.tenantId, query);
-      const shown = schedules.filter(({ redact }) => redact === null);
+      const items = schedules.flatMap((schedule) => scheduleItem(schedule) ?? []);
       return {
-        items: shown.map(scheduleItem),
-        redacted: schedules.length - shown.length,
+        items,
+        redacted: schedules.length - items.length,
         ...(nextAfterId !== null && { cursor: writeCursor('schedules', [nextAfterId]) }),
       };
     },
@@ -71,10 +71,10 @@ export function registerExport(app: FastifyInstance, services: ApiServices): voi
       const parameters = readParameters(request, ['count', 'cursor']);
       const query = { after: pendingPlace(parameters), limit: countOf(parameters) };
       const { messages, next } = await pagePending(database, clock, request.tenantId, query);
-      const shown = messages.filter(({ options }) => options.redact === undefined);
+      const items = messages.flatMap((message) => messageItem(message) ?? []);
       return {
-        items: shown.map(messageItem),
-        redacted: messages.length - shown.length,
+        items,
+        redacted: messages.length - items.length,
         ...(next !== null && { cursor: writeCursor('pending', [next.shard, next.id]) }),
       };
     },
