@@ -124,6 +124,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     allowPrivate: config.CARILLON_ALLOW_PRIVATE_DESTINATIONS,
     connectionsPerOrigin: config.CARILLON_HOST_CONCURRENCY,
     keepBytes: config.CARILLON_RESPONSE_KEPT_BYTES,
+    maxResponseHeaderBytes: config.CARILLON_RESPONSE_HEADER_MAX_BYTES,
   });
   const cluster = makeCluster({
     config,
@@ -344,6 +345,7 @@ function actorParts(given: {
       shards: config.CARILLON_SHARDS,
       defaultTimeoutMs: config.CARILLON_TIMEOUT_MS,
       keptBytes: config.CARILLON_RESPONSE_KEPT_BYTES,
+      keptHeaderBytes: config.CARILLON_RESPONSE_HEADER_KEPT_BYTES,
       answerBytes: config.CARILLON_RESPONSE_MAX_BYTES,
     },
   });

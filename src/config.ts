@@ -242,6 +242,18 @@ export const SETTINGS = {
   ),
   CARILLON_RESPONSE_KEPT_BYTES: integer(4 * KIB, 0, MIB, 'How much of the answer the record keeps.'),
   CARILLON_RESPONSE_MAX_BYTES: integer(MIB, 0, 64 * MIB, 'How much of an answer is read (and given to a callback).'),
+  CARILLON_RESPONSE_HEADER_MAX_BYTES: integer(
+    256 * KIB,
+    16 * KIB,
+    MIB,
+    'Most bytes of headers of one answer; an answer with more is a failed attempt.',
+  ),
+  CARILLON_RESPONSE_HEADER_KEPT_BYTES: integer(
+    16 * KIB,
+    0,
+    MIB,
+    'How much of the headers of a failed answer the record keeps, in whole headers.',
+  ),
   CARILLON_CALENDAR_COUNT_MAX: integer(100, 1, 100, 'Most times a calendar preview answers with.'),
 
   CARILLON_DEDUPLICATION_MS: integer(

@@ -280,6 +280,19 @@ describe('the process', () => {
   });
 });
 
+describe('a stored request (issue 11, A6)', () => {
+  const outside = (may: RegExp): Source[] => sources.filter(({ file }) => !may.test(file));
+
+  it('is read by what sends it again, and by nobody who shows it', () => {
+    const may = /^src\/(?:table\/|api\/(?:dead-letter-retry|export-items)\.ts$)/;
+    report(uses(outside(may), /\bundisclosed\b|\bstoredRequest\b/));
+  });
+
+  it('is redacted in one place', () => {
+    report(uses(outside(/^src\/domain\/(?:redaction|shown-request)\.ts$/), /\bredact(?:Body|Headers)\(/));
+  });
+});
+
 describe('Lua and SQL', () => {
   const folder = (file: string): string => file.slice(0, file.lastIndexOf('/') + 1);
   const nameOf = (file: string): string => file.slice(folder(file).length).replace(/\.\w+$/, '');

@@ -2,7 +2,7 @@
 
 import { buildDeliveryHeaders } from '../delivery/request-headers.js';
 import type { HttpClient } from '../delivery/http-client.js';
-import type { DeliveryResult } from '../delivery/delivery-result.js';
+import { firstHeaders, type DeliveryResult } from '../delivery/delivery-result.js';
 import { signDelivery } from '../delivery/signing.js';
 import { judge } from '../domain/attempt-outcome.js';
 import type { Chance, Clock } from '../domain/clock.js';
@@ -17,6 +17,8 @@ export interface AttemptSettings extends CallbackSettings {
   readonly node: string;
   /** How much of an answer the record keeps. */
   readonly keptBytes: number;
+  /** How much of its headers. */
+  readonly keptHeaderBytes: number;
   /** How much of an answer is read when a callback needs it. */
   readonly answerBytes: number;
 }
@@ -114,7 +116,8 @@ export class Attempts {
       status: answered ? result.status : null,
       error: errorText(result),
       // A plain success needs no headers in its record; a failure's are what people look at.
-      headers: answered && verdict.state !== 'delivered' ? result.headers : null,
+      headers:
+        answered && verdict.state !== 'delivered' ? firstHeaders(result.headers, this.#settings.keptHeaderBytes) : null,
       body: answered && result.body.length > 0 ? result.body.subarray(0, this.#settings.keptBytes) : null,
       startedAtMs,
       endedAtMs,

@@ -5,6 +5,7 @@ import { buildCallbackBody } from '../delivery/callback.js';
 import { ID_CHANCE_BYTES, messageId, toWireMessageId } from '../domain/ids.js';
 import { deadLetterId } from '../domain/dead-letter.js';
 import type { CallbackSpec, Message } from '../domain/message.js';
+import { ShownRequest } from '../domain/shown-request.js';
 import { shardOfMessage } from '../domain/shard.js';
 import type { Chance } from '../domain/clock.js';
 
@@ -86,8 +87,7 @@ function bodyOf(kind: 'callback' | 'failure-callback', attempted: Attempted): Bu
     sourceMessageId: toWireMessageId(message.id),
     url: message.destination,
     method: message.method,
-    sourceHeader: message.headers,
-    sourceBody: message.body,
+    source: ShownRequest.of(message),
     notBeforeMs: message.dueAtMs,
     createdAtMs: message.createdAtMs,
     scheduleId: message.scheduleId,

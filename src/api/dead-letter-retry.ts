@@ -3,6 +3,7 @@
 import { ID_CHANCE_BYTES, messageId } from '../domain/ids.js';
 import type { HeaderMap, Message } from '../domain/message.js';
 import { CarillonError } from '../domain/errors.js';
+import { mergeRedactFields } from '../domain/redaction.js';
 import { shardOfMessage } from '../domain/shard.js';
 import type { DeadLetter } from '../table/dead-letters.js';
 import { valueOf } from './delivery-headers.js';
@@ -13,7 +14,7 @@ import type { RequestSettings } from './request-settings.js';
 export function repeatOf(letter: DeadLetter, tenantId: number, { config, clock, chance }: MessageSettings): Message {
   const nowMs = Math.floor(clock.nowMs());
   const id = messageId(nowMs, chance(ID_CHANCE_BYTES));
-  const { options } = letter;
+  const { options, undisclosed } = letter;
   return {
     id,
     tenantId,
@@ -29,15 +30,15 @@ export function repeatOf(letter: DeadLetter, tenantId: number, { config, clock, 
     createdAtMs: nowMs,
     destination: letter.destination,
     method: letter.method,
-    headers: letter.headers,
-    body: letter.body,
+    headers: undisclosed.headers,
+    body: undisclosed.body,
     maxRetries: letter.maxRetries,
     retryDelay: options.retryDelay ?? null,
     timeoutMs: letter.timeoutMs,
-    callback: options.callback ?? null,
-    failureCallback: options.failureCallback ?? null,
+    callback: undisclosed.callback,
+    failureCallback: undisclosed.failureCallback,
     labels: letter.labels,
-    redact: options.redact ?? null,
+    redact: undisclosed.redact,
     callerIp: options.callerIp ?? null,
   };
 }
@@ -64,8 +65,7 @@ export function repeatWith(
     );
   }
   const repeat = repeatOf(letter, tenantId, context);
-  const { destination, body } = letter;
-  const source = { tenantId, destination, settings, body, callerIp: repeat.callerIp };
+  const source = { tenantId, destination: letter.destination, settings, body: repeat.body, callerIp: repeat.callerIp };
   const { message: wanted } = readSubmission(source, context);
   const isSet = (name: string): boolean => valueOf(settings, name) !== null;
   return {
@@ -82,7 +82,8 @@ export function repeatWith(
     callback: isSet('Upstash-Callback') ? wanted.callback : repeat.callback,
     failureCallback: isSet('Upstash-Failure-Callback') ? wanted.failureCallback : repeat.failureCallback,
     labels: isSet('Upstash-Label') ? wanted.labels : repeat.labels,
-    redact: isSet('Upstash-Redact-Fields') ? wanted.redact : repeat.redact,
+    // More may be hidden of it, not less: whoever sends it again may not have seen it.
+    redact: mergeRedactFields(repeat.redact, wanted.redact),
   };
 }
 

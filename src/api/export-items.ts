@@ -20,8 +20,8 @@ export const ExportItem = Type.Object({
 export type ExportItem = Static<typeof ExportItem>;
 type Headers = Record<string, string | string[] | null>;
 
-/** An item of POST /v2/schedules/batch. */
-export function scheduleItem(schedule: Schedule): ExportItem {
+/** An item of POST /v2/schedules/batch; null when some of it is hidden: without it, it would be another schedule. */
+export function scheduleItem(schedule: Schedule): ExportItem | null {
   const { misfire, startAtMs, endAtMs } = schedule;
   return item(
     schedule,
@@ -42,16 +42,26 @@ export function scheduleItem(schedule: Schedule): ExportItem {
   );
 }
 
-/** An item of POST /v2/batch. A message without a key gets one made of its id, so that it arrives once however often it is carried over. */
-export function messageItem(message: PendingMessage): ExportItem {
+/**
+ * An item of POST /v2/batch; null as above. A message without a key gets one made of its id, so that it arrives once however often it is
+ * carried over.
+ */
+export function messageItem(message: PendingMessage): ExportItem | null {
   const settings = {
     'Upstash-Not-Before': String(message.dueAtMs / 1_000),
     'Carillon-Idempotency-Key': message.idempotencyKey ?? `exported:${toWireMessageId(message.id)}`,
   };
-  return item(message, settings, { ...message, ...fromDeliveryOptions(message.options) }, false);
+  const { undisclosed } = message;
+  return item(
+    { ...message, ...undisclosed },
+    settings,
+    { ...message, ...fromDeliveryOptions(message.options), ...undisclosed },
+    false,
+  );
 }
 
-function item(request: Request, own: Headers, policy: DeliveryPolicy, paused: boolean): ExportItem {
+function item(request: Request, own: Headers, policy: DeliveryPolicy, paused: boolean): ExportItem | null {
+  if (policy.redact !== null) return null;
   const headers: Headers = {
     ...own,
     'Upstash-Method': request.method,
@@ -59,7 +69,6 @@ function item(request: Request, own: Headers, policy: DeliveryPolicy, paused: bo
     'Upstash-Retry-Delay': policy.retryDelay,
     'Upstash-Timeout': formatDuration(policy.timeoutMs),
     'Upstash-Label': policy.labels.length === 0 ? null : policy.labels.join(','),
-    'Upstash-Redact-Fields': policy.redact,
     ...callbackHeaders('Upstash-Callback', policy.callback),
     ...callbackHeaders('Upstash-Failure-Callback', policy.failureCallback),
     ...forwarded('Upstash-Forward-', request.headers),

@@ -4,9 +4,9 @@ import { isUtf8 } from 'node:buffer';
 import { canonicalHeaders } from '../delivery/request-headers.js';
 import { deadLetterId } from '../domain/dead-letter.js';
 import { toWireMessageId } from '../domain/ids.js';
-import type { CallbackSpec, HeaderMap } from '../domain/message.js';
-import { NO_REDACTION, parseRedaction, redactBody, redactHeaders, type Redaction } from '../domain/redaction.js';
-import type { DeadLetter } from '../table/dead-letters.js';
+import type { HeaderMap } from '../domain/message.js';
+import type { ShownCallback } from '../domain/shown-request.js';
+import type { DeadLetterRecord } from '../table/dead-letters.js';
 import type { EventDetail } from '../table/events.js';
 import type { MessageRecord } from '../table/message-reads.js';
 import { decodeHeaderText } from './header-text.js';
@@ -25,15 +25,15 @@ export function messageView(message: MessageRecord): Record<string, unknown> {
     messageId: toWireMessageId(message.id),
     url: message.destination,
     method: message.method,
-    header: headersView(message),
-    ...bodyView('body', message),
+    header: headerText(message.shown.headers),
+    ...bytesView('body', message.shown.body),
     maxRetries: message.maxRetries,
     ...retryDelayView(message),
     notBefore: message.dueAtMs,
     createdAt: message.createdAtMs,
     timeout: message.timeoutMs,
-    ...callbackView('callback', 'callbackHeader', message.options.callback),
-    ...callbackView('failureCallback', 'failureCallbackHeader', message.options.failureCallback),
+    ...callbackView('callback', 'callbackHeader', message.shown.callback),
+    ...callbackView('failureCallback', 'failureCallbackHeader', message.shown.failureCallback),
     scheduleId: message.scheduleId,
     callerIP: message.options.callerIp,
     ...labelsView(message.labels),
@@ -41,7 +41,7 @@ export function messageView(message: MessageRecord): Record<string, unknown> {
 }
 
 /** A DLQ message of the wire contract. */
-export function deadLetterView(letter: DeadLetter): Record<string, unknown> {
+export function deadLetterView(letter: DeadLetterRecord): Record<string, unknown> {
   return present({
     ...messageView(letter),
     dlqId: deadLetterId(letter.diedAtMs, letter.id),
@@ -60,14 +60,14 @@ export function eventView(event: EventDetail): Record<string, unknown> {
     messageId: toWireMessageId(event.messageId),
     url: message.destination,
     method: message.method,
-    header: headersView(message),
-    body: eventBody(message),
+    header: headerText(message.shown.headers),
+    body: base64(message.shown.body),
     error: event.state === 'DELIVERED' ? null : outcome?.error,
     nextDeliveryTime: event.state === 'RETRY' || event.state === 'ERROR' ? outcome?.nextAttemptAtMs : null,
     scheduleId: message.scheduleId,
     timeout: message.timeoutMs,
-    ...callbackView('callback', 'callbackHeaders', message.options.callback),
-    ...callbackView('failureCallback', 'failureCallbackHeaders', message.options.failureCallback),
+    ...callbackView('callback', 'callbackHeaders', message.shown.callback),
+    ...callbackView('failureCallback', 'failureCallbackHeaders', message.shown.failureCallback),
     maxRetries: message.maxRetries,
     ...retryDelayView(message),
     callerIP: message.options.callerIp,
@@ -77,14 +77,11 @@ export function eventView(event: EventDetail): Record<string, unknown> {
 }
 
 function eventAnswer(outcome: NonNullable<EventDetail['outcome']>): Fields {
-  const body = outcome.body === null || outcome.body.length === 0 ? null : outcome.body.toString('base64');
-  return { ...answerView(outcome.status ?? 0, outcome.headers), responseBody: body };
+  return { ...answerView(outcome.status ?? 0, outcome.headers), responseBody: base64(outcome.body) };
 }
 
-function eventBody(message: MessageRecord): string | null {
-  if (message.body === null || message.body.length === 0) return null;
-  const hidden = redactBody(redactionOf(message), message.body);
-  return hidden === null ? message.body.toString('base64') : Buffer.from(hidden).toString('base64');
+function base64(bytes: Buffer | null): string | null {
+  return bytes === null || bytes.length === 0 ? null : bytes.toString('base64');
 }
 
 /** Clients read one spelling or the other; so both are there. */
@@ -102,24 +99,13 @@ function labelsView(labels: readonly string[]): Fields {
   return labels.length === 0 ? {} : { label: labels[0], labels };
 }
 
-function callbackView(name: string, headersName: string, callback: CallbackSpec | undefined): Fields {
-  if (callback === undefined) return {};
+function callbackView(name: string, headersName: string, callback: ShownCallback | null): Fields {
+  if (callback === null) return {};
   const hasHeaders = Object.keys(callback.headers).length > 0;
   return { [name]: callback.url, [headersName]: hasHeaders ? headerText(callback.headers) : null };
 }
 
-/** The forwarded headers as readers may see them. */
-export function headersView(message: Pick<MessageRecord, 'headers' | 'options'>): HeaderMap {
-  return headerText(redactHeaders(redactionOf(message), message.headers));
-}
-
 /** `<name>` where the bytes are text, otherwise `<name>Base64`; nothing where there are none. */
-export function bodyView(name: string, message: Pick<MessageRecord, 'body' | 'options'>): Fields {
-  if (message.body === null || message.body.length === 0) return {};
-  const hidden = redactBody(redactionOf(message), message.body);
-  return hidden === null ? bytesView(name, message.body) : { [name]: hidden };
-}
-
 export function bytesView(name: string, bytes: Buffer | null): Fields {
   if (bytes === null || bytes.length === 0) return {};
   return isUtf8(bytes) ? { [name]: bytes.toString('utf8') } : { [`${name}Base64`]: bytes.toString('base64') };
@@ -133,9 +119,4 @@ export function headerText(headers: HeaderMap): HeaderMap {
 /** Headers of an answer, whose names are stored in lower case. */
 export function answerHeaders(headers: HeaderMap): HeaderMap {
   return headerText(canonicalHeaders(headers));
-}
-
-function redactionOf(message: Pick<MessageRecord, 'options'>): Redaction {
-  const { redact } = message.options;
-  return redact === undefined ? NO_REDACTION : parseRedaction(redact);
 }

@@ -6,7 +6,7 @@ import type { HeaderMap } from '../domain/message.js';
 import type { AttemptRecord } from '../table/events.js';
 import type { MessageRecord } from '../table/message-reads.js';
 import type { Run } from '../table/runs.js';
-import { answerHeaders, bodyView, bytesView, headersView, present } from './message-view.js';
+import { answerHeaders, bytesView, headerText, present } from './message-view.js';
 
 /** One row of the record. */
 export function runView(run: Run): Record<string, unknown> {
@@ -45,13 +45,14 @@ export function runDetailView(
   message: MessageRecord,
   attempts: readonly AttemptRecord[],
 ): Record<string, unknown> {
+  const { shown } = message;
   return {
     ...runView(run),
-    request: present({ headers: headersView(message), ...bodyView('body', message) }),
+    request: present({ headers: headerText(shown.headers), ...bytesView('body', shown.body) }),
     timeoutMs: message.timeoutMs,
     ...present({
-      callback: message.options.callback?.url,
-      failureCallback: message.options.failureCallback?.url,
+      callback: shown.callback?.url,
+      failureCallback: shown.failureCallback?.url,
       redact: message.options.redact,
     }),
     failedAttempts: attempts.map(attemptView),

@@ -2,6 +2,7 @@
 // a callback.
 
 import { CarillonError } from '../domain/errors.js';
+import { mergeRedactFields } from '../domain/redaction.js';
 import type { ScheduleDefinition } from '../domain/schedule.js';
 import { valueOf } from './delivery-headers.js';
 import type { RequestSettings } from './request-settings.js';
@@ -30,11 +31,14 @@ export function readKeep(settings: RequestSettings): readonly KeptPart[] {
   });
 }
 
-/** The definition with these parts as the existing one has them. */
+/** The definition with these parts as the existing one has them. What is redacted of them stays redacted. */
 export function keepParts(
   definition: ScheduleDefinition,
   parts: readonly KeptPart[],
   existing: ScheduleDefinition,
 ): ScheduleDefinition {
-  return { ...definition, ...Object.fromEntries(parts.map((part) => [FIELDS[part], existing[FIELDS[part]]])) };
+  const kept = Object.fromEntries(parts.map((part) => [FIELDS[part], existing[FIELDS[part]]]));
+  // One that keeps `redact` says with it which fields there are to be.
+  const redact = parts.includes('redact') ? existing.redact : mergeRedactFields(existing.redact, definition.redact);
+  return parts.length === 0 ? definition : { ...definition, ...kept, redact };
 }

@@ -1,13 +1,12 @@
 // A schedule as clients see it: the fields of the wire contract, then Carillon's own; what was not set is left out.
 
-import { isUtf8 } from 'node:buffer';
 import { Type, type Static } from '@sinclair/typebox';
 import { toWireMessageId } from '../domain/ids.js';
 import type { HeaderMap, MessageState } from '../domain/message.js';
-import { parseRedaction, redactBody, redactHeaders, type Redaction } from '../domain/redaction.js';
+import { ShownRequest } from '../domain/shown-request.js';
 import type { Schedule } from '../domain/schedule.js';
 import type { RunStates } from '../table/schedules-read.js';
-import { decodeHeaderText } from './header-text.js';
+import { bytesView, headerText } from './message-view.js';
 
 const optionalText = (description: string) => Type.Optional(Type.String({ description }));
 const optionalMs = (description: string) => Type.Optional(Type.Integer({ description }));
@@ -55,7 +54,7 @@ export const ScheduleView = Type.Object({
 });
 
 export function scheduleView(schedule: Schedule, runs: RunStates = []): Static<typeof ScheduleView> {
-  const redaction = schedule.redact === null ? null : parseRedaction(schedule.redact);
+  const shown = ShownRequest.of(schedule);
   const [firstLabel] = schedule.labels;
   return {
     scheduleId: schedule.id,
@@ -63,14 +62,14 @@ export function scheduleView(schedule: Schedule, runs: RunStates = []): Static<t
     destination: schedule.destination,
     createdAt: schedule.createdAtMs,
     method: schedule.method,
-    header: shownHeaders(schedule.headers, redaction),
-    ...shownBody(schedule.body, redaction),
+    header: headerText(shown.headers),
+    ...bytesView('body', shown.body),
     retries: schedule.maxRetries,
     ...(schedule.delayMs > 0 && { delay: schedule.delayMs / 1_000 }),
     timeout: schedule.timeoutMs,
     ...(schedule.retryDelay !== null && { retryDelayExpression: schedule.retryDelay }),
-    ...(schedule.callback !== null && { callback: schedule.callback.url }),
-    ...(schedule.failureCallback !== null && { failureCallback: schedule.failureCallback.url }),
+    ...(shown.callback !== null && { callback: shown.callback.url }),
+    ...(shown.failureCallback !== null && { failureCallback: shown.failureCallback.url }),
     isPaused: schedule.state === 'paused',
     ...(schedule.callerIp !== null && { callerIP: schedule.callerIp }),
     ...(firstLabel !== undefined && { label: firstLabel, labels: [...schedule.labels] }),
@@ -89,18 +88,6 @@ export function scheduleView(schedule: Schedule, runs: RunStates = []): Static<t
     ...(schedule.keyTemplate !== null && { idempotencyKey: schedule.keyTemplate }),
     ...(schedule.redact !== null && { redact: schedule.redact }),
   };
-}
-
-function shownHeaders(headers: HeaderMap, redaction: Redaction | null): HeaderMap {
-  const redacted = redaction === null ? headers : redactHeaders(redaction, headers);
-  return Object.fromEntries(Object.entries(redacted).map(([name, values]) => [name, values.map(decodeHeaderText)]));
-}
-
-function shownBody(body: Buffer, redaction: Redaction | null): { body?: string; bodyBase64?: string } {
-  if (body.length === 0) return {};
-  const hash = redaction === null ? null : redactBody(redaction, body);
-  if (hash !== null) return { body: hash };
-  return isUtf8(body) ? { body: body.toString('utf8') } : { bodyBase64: body.toString('base64') };
 }
 
 const RUN_STATE: Readonly<Record<Exclude<MessageState, 'skipped'>, 'IN_PROGRESS' | 'SUCCESS' | 'FAIL'>> = {

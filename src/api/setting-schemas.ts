@@ -21,7 +21,9 @@ const DELIVERY: TProperties = {
   ),
   'Upstash-Failure-Callback': optional('URL told once when all attempts have failed; suffixes as above'),
   'Upstash-Label': optional('Comma-separated labels to find the work by'),
-  'Upstash-Redact-Fields': optional('Comma-separated body, header, header[Name]: shown as a hash in the API'),
+  'Upstash-Redact-Fields': optional(
+    'Comma-separated body, header, header[Name]: shown as a hash to all but the receiver, callbacks too',
+  ),
 };
 
 export const MESSAGE_SETTINGS: object = Type.Object({

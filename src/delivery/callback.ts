@@ -1,5 +1,6 @@
 // Builds the JSON that callbacks and failure callbacks carry: what was sent, and what the receiver answered.
 import type { HeaderMap } from '../domain/message.js';
+import type { ShownRequest } from '../domain/shown-request.js';
 import { canonicalHeaders } from './request-headers.js';
 
 export interface CallbackInput {
@@ -13,8 +14,8 @@ export interface CallbackInput {
   readonly sourceMessageId: string;
   readonly url: string;
   readonly method: string;
-  readonly sourceHeader: HeaderMap;
-  readonly sourceBody: Uint8Array;
+  /** The message that is reported on. */
+  readonly source: ShownRequest;
   /** When the source message was due. */
   readonly notBeforeMs: number;
   readonly createdAtMs: number;
@@ -25,6 +26,8 @@ export interface CallbackInput {
   /** Given for a failure callback: the dead letter. */
   readonly dlqId?: string | null;
 }
+
+const NOTHING = Buffer.alloc(0);
 
 /** The body of a callback message, to be sent as application/json. Bytes are base64, times epoch milliseconds, absent fields left out. */
 export function buildCallbackBody(input: CallbackInput): Buffer {
@@ -40,8 +43,8 @@ export function buildCallbackBody(input: CallbackInput): Buffer {
       endpointName: input.endpointName ?? undefined,
       url: input.url,
       method: input.method,
-      sourceHeader: input.sourceHeader,
-      sourceBody: base64(input.sourceBody),
+      sourceHeader: input.source.headers,
+      sourceBody: base64(input.source.body ?? NOTHING),
       notBefore: input.notBeforeMs,
       createdAt: input.createdAtMs,
       scheduleId: input.scheduleId ?? undefined,

@@ -5,6 +5,7 @@
 // exchange, checked in after a whole answer, and discarded (socket and all, connecting or not) after anything else.
 import { Client, type Dispatcher } from 'undici';
 import type { Socket } from 'node:net';
+import { AnswerHead } from './answer-head.js';
 import type { OpenSocket } from './guarded-connector.js';
 
 export interface ConnectionPoolSettings {
@@ -14,6 +15,7 @@ export interface ConnectionPoolSettings {
   readonly maxIdleConnections: number;
   /** How long an idle connection is kept. A receiver's shorter Keep-Alive hint wins. */
   readonly keepAliveMs: number;
+  /** Most bytes of the names and values of an answer's headers. */
   readonly maxResponseHeaderBytes: number;
 }
 
@@ -45,10 +47,12 @@ export class Connection {
   exchange: Taker | null = null;
   private readonly client: Client;
   private connecting: Socket | null = null;
+  private socket: Socket | null = null;
+  private answer: AnswerHead | null = null;
 
   constructor(
     readonly origin: Origin,
-    settings: ConnectionPoolSettings,
+    private readonly settings: ConnectionPoolSettings,
     openSocket: OpenSocket,
     onDisconnect: (connection: Connection) => void,
   ) {
@@ -62,7 +66,11 @@ export class Connection {
       keepAliveTimeoutThreshold: KEEP_ALIVE_MARGIN_MS,
       maxHeaderSize: settings.maxResponseHeaderBytes,
       connect: (options, callback) => {
-        this.connecting = openSocket(options, callback);
+        this.connecting = openSocket(options, (...result) => {
+          // Before undici listens: of each piece this must be the first reader.
+          if (result[0] === null) this.readHeadsOf(result[1]);
+          callback(...result);
+        });
       },
     });
     this.client.on('connect', () => {
@@ -74,6 +82,33 @@ export class Connection {
 
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     this.client.dispatch(options, handler);
+  }
+
+  /** The request is being written: what comes from now on is its answer. */
+  awaitAnswer(): void {
+    this.answer = new AnswerHead(this.settings.maxResponseHeaderBytes);
+  }
+
+  /** Whether anything came since `awaitAnswer`. */
+  get isAnswered(): boolean {
+    return this.answer?.isStarted === true;
+  }
+
+  /** Whether both ends agree that the exchange is over: its answer ended beyond doubt and its request was taken whole. */
+  get isReusable(): boolean {
+    return this.answer?.isIrregular !== true && (this.socket?.writableLength ?? 0) === 0;
+  }
+
+  private readHeadsOf(socket: Socket): void {
+    this.socket = socket;
+    socket.on('readable', () => {
+      const { answer } = this;
+      if (answer === null || answer.isComplete) return;
+      const chunk = socket.read() as Buffer | null;
+      if (chunk === null) return;
+      const ready = answer.add(chunk);
+      if (ready !== null) socket.unshift(ready);
+    });
   }
 
   /** Takes the socket down at once, whatever it is doing. The handler of an exchange under way sees an error. */

@@ -57,6 +57,18 @@ function parseHeaders(raw: readonly Buffer[]): Record<string, string[]> {
   return headers;
 }
 
+/** As many whole headers as `maxBytes` of names and values hold, the first ones. */
+export function firstHeaders(headers: DeliveryResponse['headers'], maxBytes: number): DeliveryResponse['headers'] {
+  const kept = Object.create(null) as Record<string, string[]>;
+  let bytes = 0;
+  for (const [name, values] of Object.entries(headers)) {
+    bytes += values.reduce((sum, value) => sum + name.length + value.length, 0);
+    if (bytes > maxBytes) break;
+    kept[name] = values;
+  }
+  return kept;
+}
+
 /** An error result in words that can be stored anywhere. */
 export function deliveryError(code: string, message: string, durationMs: number): DeliveryError {
   // eslint-disable-next-line no-control-regex
@@ -80,7 +92,11 @@ export function describeFailure(error: unknown, durationMs: number): DeliveryErr
     case 'ECONNRESET':
       return deliveryError(code, `the connection was reset before the answer was complete (${message})`, durationMs);
     case 'UND_ERR_HEADERS_OVERFLOW':
-      return deliveryError(code, 'the headers of the answer are too large', durationMs);
+      return deliveryError(
+        code,
+        'the headers of the answer are too large (CARILLON_RESPONSE_HEADER_MAX_BYTES)',
+        durationMs,
+      );
     default:
       return deliveryError(code, message === '' ? code : message, durationMs);
   }

@@ -3,7 +3,8 @@
 // Time: one timer covers waiting for a connection, connecting, sending, the headers and the body of the answer.
 // Answers: at most `keepBytes` of the body are kept. A longer body settles the attempt at once; its rest is read and dropped so
 // that the connection can serve again, but only up to `discardBytes` and a second, then the connection is closed.
-// Redirects are answers like any other.
+// Redirects are answers like any other. A status that has no content (204, 205, 304) is a whole answer once its headers are there,
+// whatever length they claim. What of an answer's form HTTP allows and undici does not is put right in `answer-head.ts`.
 //
 // Stale connections: a receiver may close an idle connection at the moment we write to it. Idle ones are kept for a short time
 // only, less when the receiver says so, and undici lets a close that has arrived be seen before it writes; what is left is a
@@ -45,7 +46,7 @@ export const HTTP_CLIENT_DEFAULTS = {
   connectionsPerOrigin: 100,
   maxIdleConnections: 1000,
   keepAliveMs: 4000,
-  maxResponseHeaderBytes: 16 * 1024,
+  maxResponseHeaderBytes: 256 * 1024,
   connectTimeoutMs: 10_000,
   keepBytes: 4096,
   discardBytes: 64 * 1024,
@@ -61,6 +62,8 @@ export interface HttpClient {
 }
 
 const DRAIN_MS = 1000;
+/** RFC 9110 15.3.5, 15.3.6 and 15.4.5. */
+const WITHOUT_CONTENT: ReadonlySet<number> = new Set([204, 205, 304]);
 const MAX_TIMER_MS = 2_147_483_647;
 const NAME_CACHE = { ttlMs: 5000, maxNames: 2000 } as const;
 
@@ -165,6 +168,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onConnect(): void {
     this.sentAtMs = performance.now();
+    this.connection?.awaitAnswer();
     this.phase = 'waiting for the answer';
   }
 
@@ -174,6 +178,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.phase = 'reading the answer';
     this.status = status;
     this.rawHeaders = rawHeaders;
+    if (WITHOUT_CONTENT.has(status)) this.settleBeforeEnd();
     return true;
   }
 
@@ -182,9 +187,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (!this.settled) {
       const rest = this.keeper.add(chunk);
       if (rest === 0) return true;
-      this.settleResponse(true);
-      clearTimeout(this.timer);
-      this.timer = setTimeout(expire, DRAIN_MS, this);
+      this.settleBeforeEnd(true);
       this.discardedBytes = rest;
     } else {
       this.discardedBytes += chunk.length;
@@ -215,7 +218,15 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.resent || !connection.used || !isSocketLoss(error)) return false;
     // Lost before it was sent on at all.
     if (this.phase === 'connecting') return true;
-    return this.phase === 'waiting for the answer' && performance.now() - this.sentAtMs < this.settings.staleResendMs;
+    if (this.phase !== 'waiting for the answer' || connection.isAnswered) return false;
+    return performance.now() - this.sentAtMs < this.settings.staleResendMs;
+  }
+
+  /** The outcome is known; what is left of the answer only says whether the connection can serve again, and gets little time. */
+  private settleBeforeEnd(truncated = false): void {
+    this.settleResponse(truncated);
+    clearTimeout(this.timer);
+    this.timer = setTimeout(expire, DRAIN_MS, this);
   }
 
   private settleResponse(truncated: boolean): void {
@@ -235,7 +246,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     clearTimeout(this.timer);
     const connection = this.connection;
     if (connection === null) this.pool.cancel(this.target.origin, this);
-    else if (reusable) this.pool.checkIn(connection);
+    else if (reusable && connection.isReusable) this.pool.checkIn(connection);
     else this.pool.discard(connection);
   }
 

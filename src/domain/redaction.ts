@@ -1,4 +1,4 @@
-// What Upstash-Redact-Fields asks for: bodies and headers that the API and the logs show as a hash, while the receiver gets them whole.
+// What Upstash-Redact-Fields asks for: bodies and headers that are shown as a hash to all but the receiver, who gets them whole.
 import { createHash } from 'node:crypto';
 import { CarillonError } from './errors.js';
 
@@ -12,6 +12,8 @@ export interface Redaction {
 export const NO_REDACTION: Redaction = { body: false, allHeaders: false, headers: [] };
 
 const MAX_FIELDS = 100;
+/** A header may be named as the request that sets it has it. */
+const SETTING_PREFIX = /^upstash-(?:(?:failure-)?callback-)?forward-(?=.)/;
 const HEADER_FIELD = /^headers?\[\s*([!#$%&'*+.^_`|~0-9A-Za-z-]{1,256})\s*\]$/i;
 
 /**
@@ -31,7 +33,7 @@ export function parseRedaction(text: string): Redaction {
   }
   for (const field of fields) {
     const named = HEADER_FIELD.exec(field)?.[1];
-    if (named !== undefined) headers.add(named.toLowerCase());
+    if (named !== undefined) addName(headers, named.toLowerCase());
     else if (/^body$/i.test(field)) body = true;
     else if (/^headers?$/i.test(field)) allHeaders = true;
     else if (field !== '') {
@@ -42,6 +44,23 @@ export function parseRedaction(text: string): Redaction {
     }
   }
   return { body, allHeaders, headers: [...headers] };
+}
+
+function addName(names: Set<string>, name: string): void {
+  names.add(name).add(name.replace(SETTING_PREFIX, ''));
+}
+
+/**
+ * Fields that hide what either hides; null when neither hides anything.
+ * @throws CarillonError INVALID_REQUEST when they are too many.
+ */
+export function mergeRedactFields(stored: string | null, given: string | null): string | null {
+  if (stored === null || given === null) return stored ?? given;
+  const fields = new Set([stored, given].flatMap((text) => text.split(',').map((field) => field.trim())));
+  fields.delete('');
+  const merged = [...fields].join(',');
+  parseRedaction(merged);
+  return merged;
 }
 
 /** The text to show instead of a body, or null when it may be shown. */

@@ -3,17 +3,18 @@
 import type { Clock } from '../domain/clock.js';
 import { fromUuid, messageIdFloor, type MessageId } from '../domain/ids.js';
 import type { HeaderMap, Message } from '../domain/message.js';
+import type { StoredRequest } from '../domain/shown-request.js';
 import type { Database, Queryable } from './database.js';
 import { messageColumns, pending, timestamp } from './message-columns.js';
 import { withFilter, type MessageFilter } from './message-filter.js';
 import { Pace } from './pace.js';
-import { messageRecord, type MessageRecord, type MessageRecordRow } from './message-reads.js';
+import { messageRecord, storedRequest, type MessageRecord, type MessageRecordRow } from './message-reads.js';
 import type { BoundedReads } from './reads.js';
 
 const DAY_MS = 86_400_000;
 
-export interface DeadLetter extends MessageRecord {
-  readonly body: Buffer;
+/** What is shown of a dead letter. */
+export interface DeadLetterRecord extends MessageRecord {
   readonly idempotencyKey: string | null;
   /** Nominal time of an occurrence; null for any other. */
   readonly occurrenceAtMs: number | null;
@@ -25,6 +26,12 @@ export interface DeadLetter extends MessageRecord {
   readonly lastError: string | null;
   readonly lastHeaders: HeaderMap | null;
   readonly lastBody: Buffer | null;
+}
+
+/** A dead letter that can be sent again. */
+export interface DeadLetter extends DeadLetterRecord {
+  /** As it is delivered. */
+  readonly undisclosed: StoredRequest & { readonly body: Buffer };
 }
 
 /** Where a dead letter stands in the list. */
@@ -149,7 +156,7 @@ export async function getDeadLetters(
 function deadLetter(row: DeadLetterRow): DeadLetter {
   return {
     ...messageRecord(row),
-    body: row.body,
+    undisclosed: { ...storedRequest(row), body: row.body },
     idempotencyKey: row.idempotency_key,
     occurrenceAtMs: row.occurrence_at,
     diedAtMs: row.finished_at ?? row.due_at,

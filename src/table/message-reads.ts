@@ -2,8 +2,9 @@
 
 import { fromUuid, type MessageId } from '../domain/ids.js';
 import type { HeaderMap, MessageKind, MessageState } from '../domain/message.js';
+import { ShownRequest, type StoredRequest } from '../domain/shown-request.js';
 import type { Queryable } from './database.js';
-import type { DeliveryOptions } from './delivery-options.js';
+import { fromDeliveryOptions, type DeliveryOptions } from './delivery-options.js';
 import { timestamp } from './message-columns.js';
 import { withFilter, type MessageFilter } from './message-filter.js';
 
@@ -17,13 +18,12 @@ export interface MessageRecord {
   readonly createdAtMs: number;
   readonly destination: string;
   readonly method: string;
-  readonly headers: HeaderMap;
-  /** Null when it is longer than the reader wanted. */
-  readonly body: Buffer | null;
+  /** Headers, body (null when it is longer than the reader wanted) and callbacks. */
+  readonly shown: ShownRequest;
   readonly maxRetries: number;
   readonly timeoutMs: number;
   readonly labels: readonly string[];
-  readonly options: DeliveryOptions;
+  readonly options: Omit<DeliveryOptions, 'callback' | 'failureCallback'>;
 }
 
 /** The columns from which a MessageRecord is made. */
@@ -45,6 +45,7 @@ export interface MessageRecordRow {
 }
 
 export function messageRecord(row: MessageRecordRow): MessageRecord {
+  const { callback: _callback, failureCallback: _failureCallback, ...options } = row.options ?? {};
   return {
     id: fromUuid(row.id),
     state: row.state,
@@ -54,13 +55,18 @@ export function messageRecord(row: MessageRecordRow): MessageRecord {
     createdAtMs: row.created_at,
     destination: row.destination,
     method: row.method,
-    headers: row.headers,
-    body: row.body,
+    shown: ShownRequest.of(storedRequest(row)),
     maxRetries: row.max_retries,
     timeoutMs: row.timeout_ms,
     labels: row.labels ?? [],
-    options: row.options ?? {},
+    options,
   };
+}
+
+/** The request as it is delivered: for who sends it again, and for nobody who shows it. */
+export function storedRequest({ headers, body, options }: MessageRecordRow): StoredRequest {
+  const { callback, failureCallback, redact } = fromDeliveryOptions(options);
+  return { headers, body, callback, failureCallback, redact };
 }
 
 /** A tenant's message in whatever state, or null. */

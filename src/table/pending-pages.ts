@@ -3,8 +3,9 @@
 
 import { fromUuid, messageIdFloor, type MessageId } from '../domain/ids.js';
 import type { MessageKind } from '../domain/message.js';
+import type { StoredRequest } from '../domain/shown-request.js';
 import type { Queryable } from './database.js';
-import { messageRecord, type MessageRecord, type MessageRecordRow } from './message-reads.js';
+import { messageRecord, storedRequest, type MessageRecord, type MessageRecordRow } from './message-reads.js';
 import type { BoundedReads } from './reads.js';
 
 /** What clients sent. The others come of schedules, and of messages that are on their way. */
@@ -20,7 +21,8 @@ export interface PendingPlace {
 }
 
 export interface PendingMessage extends MessageRecord {
-  readonly body: Buffer;
+  /** As it is delivered. */
+  readonly undisclosed: StoredRequest & { readonly body: Buffer };
   readonly idempotencyKey: string | null;
 }
 
@@ -79,5 +81,9 @@ async function messagesOf(table: Queryable, tenantId: number, ids: readonly Mess
     'select-pending-messages',
     [tenantId, ids],
   );
-  return rows.map((row) => ({ ...messageRecord(row), body: row.body, idempotencyKey: row.idempotency_key }));
+  return rows.map((row) => ({
+    ...messageRecord(row),
+    undisclosed: { ...storedRequest(row), body: row.body },
+    idempotencyKey: row.idempotency_key,
+  }));
 }

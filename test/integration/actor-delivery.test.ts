@@ -1,7 +1,7 @@
 // From publish to end: retries, dead letters, callbacks, cancels, delays and limits, as a receiver and the record see them.
 
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Answer, Answering, Call } from '../support/sink.js';
 import { startSink, type Sink } from '../support/sink.js';
@@ -83,6 +83,34 @@ describe.concurrent('a failing delivery', () => {
     expect(await untilState(node, id, 'failed')).toMatchObject({ attempts: 1, last_status: null });
     expect((await rowOf(node, id))?.last_error).toContain('1000 ms');
     answer.open();
+  });
+
+  it.each([
+    ['204 with a length', 'HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n'],
+    ['100 before it', 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'],
+    ['60 kB of headers', `HTTP/1.1 200 OK\r\nX-A: ${'y'.repeat(60_000)}\r\nContent-Length: 0\r\n\r\n`],
+  ])('is not one that is answered by a 2xx with %s (issue 11, C)', async (_name, answer) => {
+    let requests = 0;
+    const server = createTcpServer((socket) => socket.on('data', () => void (requests++, socket.write(answer))));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const response = await node.call('POST', `/v2/publish/http://127.0.0.1:${port}/`);
+    const id = ((await response.json()) as { messageId: string }).messageId.slice(4);
+    expect(await untilState(node, id, 'delivered')).toMatchObject({ attempts: 1, in_dlq: false });
+    expect(requests).toBe(1);
+    server.close();
+  });
+
+  it('keeps of its headers no more than CARILLON_RESPONSE_HEADER_KEPT_BYTES (issue 11, C)', async () => {
+    inTurn('/talkative', {
+      status: 500,
+      headers: { 'X-A': 'a', 'X-B': 'b'.repeat(15_000), 'X-C': 'c'.repeat(15_000) },
+    });
+    const id = await publish(node, '/talkative', { headers: { 'Upstash-Retries': '0' } });
+    await untilState(node, id, 'failed');
+    const run = (await (await node.call('GET', `/v2/runs/msg_${id}`)).json()) as { response: { headers: object } };
+    expect(run.response.headers).toHaveProperty('X-B');
+    expect(run.response.headers).not.toHaveProperty('X-C');
   });
 
   it('to a destination that is not there ends with the reason', async () => {

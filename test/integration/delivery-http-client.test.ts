@@ -312,13 +312,13 @@ describe('trouble', () => {
       /UND_ERR_SOCKET/,
     ],
     [
-      'a header of 20 KiB',
-      (socket: Socket) => socket.write(`HTTP/1.1 200 OK\r\nx-a: ${'y'.repeat(20_000)}\r\n\r\n`),
+      'a header of 300 kB',
+      (socket: Socket) => socket.write(`HTTP/1.1 200 OK\r\nx-a: ${'y'.repeat(300_000)}\r\n\r\n`),
       /UND_ERR_HEADERS_OVERFLOW/,
     ],
     [
       'headers without end',
-      (socket: Socket) => socket.write(`HTTP/1.1 200 OK\r\n${'x-a: y\r\n'.repeat(20_000)}`),
+      (socket: Socket) => socket.write(`HTTP/1.1 200 OK\r\n${'x-a: y\r\n'.repeat(100_000)}`),
       /UND_ERR_HEADERS_OVERFLOW/,
     ],
   ])('%s is an error result, sent once, and leaves no connection', async (_name, answer, code) => {

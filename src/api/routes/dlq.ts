@@ -186,7 +186,7 @@ function registerRetries(app: FastifyInstance, services: ApiServices): void {
         ...common,
         summary: 'Send a dead letter again',
         description:
-          'Upstash-… headers replace what is stored: retries, timeout, delay, method, forwarded headers, callbacks, labels.',
+          'Upstash-… headers replace what is stored: retries, timeout, delay, method, forwarded headers, callbacks, labels. Upstash-Redact-Fields adds to it.',
         params: idParams,
         response: responses({ 201: retried }, 400, 401, 403, 404, 503),
       },

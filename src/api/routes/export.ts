@@ -51,10 +51,10 @@ export function registerExport(app: FastifyInstance, services: ApiServices): voi
       const { schedules, nextAfterId } = await readList(services, request, { narrowBy: '' }, (reads) =>
         pageSchedules(reads, clock, request.tenantId, query),
       );
-      const shown = schedules.filter(({ redact }) => redact === null);
+      const items = schedules.flatMap((schedule) => scheduleItem(schedule) ?? []);
       return {
-        items: shown.map(scheduleItem),
-        redacted: schedules.length - shown.length,
+        items,
+        redacted: schedules.length - items.length,
         ...(nextAfterId !== null && { cursor: writeCursor('schedules', [nextAfterId]) }),
       };
     },
@@ -78,10 +78,10 @@ export function registerExport(app: FastifyInstance, services: ApiServices): voi
       const { messages, next } = await readList(services, request, { narrowBy: '' }, (reads) =>
         pagePending(reads, request.tenantId, query),
       );
-      const shown = messages.filter(({ options }) => options.redact === undefined);
+      const items = messages.flatMap((message) => messageItem(message) ?? []);
       return {
-        items: shown.map(messageItem),
-        redacted: messages.length - shown.length,
+        items,
+        redacted: messages.length - items.length,
         ...(next !== null && { cursor: writeCursor('pending', [next.shard, next.id]) }),
       };
     },

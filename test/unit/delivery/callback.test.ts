@@ -1,6 +1,7 @@
 // Facts about callback bodies: the documented fields, bytes in base64, nothing null.
 import { expect, it } from 'vitest';
 import { buildCallbackBody } from '../../../src/delivery/callback.js';
+import { ShownRequest } from '../../../src/domain/shown-request.js';
 
 const input = {
   status: 500,
@@ -11,8 +12,13 @@ const input = {
   sourceMessageId: 'msg_1',
   url: 'https://a.test/p?x=1',
   method: 'POST',
-  sourceHeader: { 'Content-Type': ['application/json'] },
-  sourceBody: Buffer.from('{"a":1}'),
+  source: ShownRequest.of({
+    headers: { 'Content-Type': ['application/json'] },
+    body: Buffer.from('{"a":1}'),
+    callback: null,
+    failureCallback: null,
+    redact: null,
+  }),
   notBeforeMs: 1_700_000_000_000,
   createdAtMs: 1_699_999_999_000,
 };
@@ -36,6 +42,22 @@ it('a callback has the documented fields and leaves out what there is not', () =
   expect(JSON.parse(buildCallbackBody({ ...input, scheduleId: null, callerIp: null, dlqId: null }).toString())).toEqual(
     plain,
   );
+});
+
+it('a callback cannot be made of a request that was not redacted (issue 11, A6)', () => {
+  // For the compiler: it refuses `true` once an object literal with the same members would do.
+  const isRefused: Pick<ShownRequest, keyof ShownRequest> extends ShownRequest ? false : true = true;
+  expect(isRefused).toBe(true);
+  const hidden = ShownRequest.of({
+    headers: { Authorization: ['Bearer s3cret'] },
+    body: Buffer.from('s3cret'),
+    callback: null,
+    failureCallback: null,
+    redact: 'body,header',
+  });
+  const made = JSON.parse(buildCallbackBody({ ...input, source: hidden }).toString()) as typeof plain;
+  expect(Buffer.from(made.sourceBody, 'base64').toString()).toMatch(/^REDACTED:[0-9a-f]{64}$/);
+  expect(made.sourceHeader).toEqual({ Authorization: [expect.stringMatching(/^REDACTED:[0-9a-f]{64}$/)] });
 });
 
 it('a failure callback names the dead letter, a schedule its schedule', () => {

@@ -1,7 +1,13 @@
 // Facts about Upstash-Redact-Fields: what is read, what is hidden, what is refused.
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { NO_REDACTION, parseRedaction, redactBody, redactHeaders } from '../../../src/domain/redaction.js';
+import {
+  mergeRedactFields,
+  NO_REDACTION,
+  parseRedaction,
+  redactBody,
+  redactHeaders,
+} from '../../../src/domain/redaction.js';
 
 const sha256 = (bytes: string | Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
@@ -15,6 +21,15 @@ describe('parseRedaction', () => {
       ' body , header[Authorization], headers[X-B] ,',
       { body: true, allHeaders: false, headers: ['authorization', 'x-b'] },
     ],
+    [
+      'header[Upstash-Forward-X],header[upstash-failure-callback-forward-Y]',
+      {
+        body: false,
+        allHeaders: false,
+        headers: ['upstash-forward-x', 'x', 'upstash-failure-callback-forward-y', 'y'],
+      },
+    ],
+    ['header[Upstash-Forward-]', { body: false, allHeaders: false, headers: ['upstash-forward-'] }],
     ['', NO_REDACTION],
   ])('%s', (text, expected) => {
     expect(parseRedaction(text)).toEqual(expected);
@@ -26,6 +41,22 @@ describe('parseRedaction', () => {
       expect(() => parseRedaction(text)).toThrow(/Upstash-Redact-Fields: unknown field/);
     },
   );
+});
+
+describe('mergeRedactFields (issue 11, A6)', () => {
+  it.each([
+    [null, null, null],
+    ['body', null, 'body'],
+    [null, 'header', 'header'],
+    ['body, header[X-A]', 'header[X-A],header', 'body,header[X-A],header'],
+  ])('of %s and %s is %s', (stored, given, expected) => {
+    expect(mergeRedactFields(stored, given)).toBe(expected);
+  });
+
+  it('refuses more than can be read again', () => {
+    const many = (prefix: string): string => Array.from({ length: 60 }, (_, i) => `header[${prefix}-${i}]`).join();
+    expect(() => mergeRedactFields(many('X'), many('Y'))).toThrow(/120 fields, at most 100/);
+  });
 });
 
 describe('redaction', () => {

@@ -39,7 +39,10 @@ describe('turns to read', () => {
     takeAll(short, [1, 1]);
     await expect(short.take(1, signal)).rejects.toMatchObject({ code: 'TOO_MANY_READS' });
     const crowded = new ReadTurns(LIMITS);
-    takeAll(crowded, Array.from({ length: 2 + 2 * 16 }, () => 1));
+    takeAll(
+      crowded,
+      Array.from({ length: 2 + 2 * 16 }, () => 1),
+    );
     await expect(crowded.take(1, signal)).rejects.toMatchObject({ code: 'TOO_MANY_READS' });
   });
 

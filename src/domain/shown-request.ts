@@ -1,0 +1,52 @@
+// What anybody but the receiver may see of a request: the only way from a stored request to a view, a list or a callback's body.
+//
+// Records that readers get hold a ShownRequest in place of headers, body and callbacks, and only `ShownRequest.of` makes one. So a view
+// that forgets to redact does not compile.
+import type { CallbackSpec, HeaderMap } from './message.js';
+import { parseRedaction, redactBody, redactHeaders, type Redaction } from './redaction.js';
+
+/** A request as it is delivered, with what is to be hidden of it. */
+export interface StoredRequest {
+  readonly headers: HeaderMap;
+  /** Null when it was not read. */
+  readonly body: Buffer | null;
+  readonly callback: CallbackSpec | null;
+  readonly failureCallback: CallbackSpec | null;
+  /** Upstash-Redact-Fields, as given. */
+  readonly redact: string | null;
+}
+
+export type ShownCallback = Pick<CallbackSpec, 'url' | 'headers'>;
+
+export class ShownRequest {
+  /** Makes the type nominal: no object literal is one. */
+  declare protected readonly isMadeByOf: true;
+
+  private constructor(
+    readonly headers: HeaderMap,
+    /** The hash, as text, when it is redacted; null when it was not read. */
+    readonly body: Buffer | null,
+    readonly callback: ShownCallback | null,
+    readonly failureCallback: ShownCallback | null,
+  ) {}
+
+  static of({ headers, body, callback, failureCallback, redact }: StoredRequest): ShownRequest {
+    if (redact === null) return new ShownRequest(headers, body, callback, failureCallback);
+    const redaction = parseRedaction(redact);
+    return new ShownRequest(
+      redactHeaders(redaction, headers),
+      shownBody(redaction, body),
+      shownCallback(redaction, callback),
+      shownCallback(redaction, failureCallback),
+    );
+  }
+}
+
+function shownBody(redaction: Redaction, body: Buffer | null): Buffer | null {
+  const hash = body === null || body.length === 0 ? null : redactBody(redaction, body);
+  return hash === null ? body : Buffer.from(hash);
+}
+
+function shownCallback(redaction: Redaction, callback: CallbackSpec | null): ShownCallback | null {
+  return callback === null ? null : { url: callback.url, headers: redactHeaders(redaction, callback.headers) };
+}
