@@ -7,7 +7,7 @@ import { trustedProxies } from '../config.js';
 import { CarillonError } from '../domain/errors.js';
 import { tenantNamed } from '../table/tenants.js';
 import { actsForTenant, admit, Authenticator, bearerToken, isConfiguredAdminToken, TENANT_HEADER } from './auth.js';
-import { answerFault, answerUnreadable } from './faults.js';
+import { answerExpectation, answerFault, answerUnreadable } from './faults.js';
 import { answerUnknownPaths } from './known-paths.js';
 import { openApi } from './openapi.js';
 import { readTarget, type RawTarget } from './raw-target.js';
@@ -82,6 +82,7 @@ export function buildApp(services: ApiServices): FastifyInstance {
     },
   });
 
+  app.server.on('checkExpectation', answerExpectation);
   app.decorateRequest('tenantId', 0);
   app.decorateRequest('authorizationIsOurs', false);
   app.decorateRequest('target', { getter: targetOf(targets) });

@@ -2,6 +2,7 @@
 
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { Type, type TSchema } from '@sinclair/typebox';
+import type { FastifySchema } from 'fastify';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -20,7 +21,7 @@ export function openApi(): FastifyDynamicSwaggerOptions {
         description:
           'Sends messages to HTTP endpoints, now, later or by a calendar: signed, retried, recorded once. ' +
           'Settings of a message travel in Upstash-… and Carillon-… headers, or in lower case as query keys. ' +
-          'Faults are answered with {"error": text}.',
+          'Faults are answered with {"error": text}. What cannot be read as HTTP, on any path, is answered with 400, 408, 414, 417 or 431.',
       },
       tags: [
         { name: 'messages', description: 'One piece of work with one due time' },
@@ -44,8 +45,8 @@ export function openApi(): FastifyDynamicSwaggerOptions {
     transform: ({ schema, url, route }) => {
       const documented = route.config?.documentedPath;
       // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- routes without a schema have none
-      if (documented === undefined) return { schema: schema ?? {}, url };
-      return { schema: { ...schema, params: documented.params }, url: documented.url };
+      if (documented === undefined) return { schema: withRefusals(schema ?? {}), url };
+      return { schema: withRefusals({ ...schema, params: documented.params }), url: documented.url };
     },
   };
 }
@@ -59,7 +60,7 @@ const FAULTS = {
   400: 'The request is wrong: the text says what and where, also when a limit is exceeded',
   401: 'No token, or one that nobody has',
   403: 'A token of the wrong role',
-  404: 'Nothing of that name',
+  404: 'Nothing of that name: what the path names, or the tenant of Carillon-Tenant',
   409: 'It exists already',
   413: 'The body is too large',
   501: 'Queues, URL groups and flow control are not implemented yet',
@@ -73,6 +74,15 @@ export function responses(
 ): Record<number, TSchema> {
   const described = faults.map((status) => [status, { ...FaultBody, description: FAULTS[status] }] as const);
   return { ...success, ...(Object.fromEntries(described) as Record<number, TSchema>) };
+}
+
+/**
+ * Adds what every route that takes a token may answer, whatever it does: 400 for a request that cannot be read, 404 where Carillon-Tenant
+ * names nobody.
+ */
+function withRefusals(schema: FastifySchema): FastifySchema {
+  if (schema.security === undefined || schema.security.length === 0) return schema;
+  return { ...schema, response: { ...responses({}, 400, 401, 403, 404, 503), ...(schema.response as object) } };
 }
 
 /** A path parameter that holds a destination. */

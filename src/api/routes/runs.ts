@@ -27,7 +27,7 @@ const COUNTED_ROWS_MAX = 500_000;
 const RUN_FILTERS = ['schedule', 'key', 'label', 'state', 'url', 'host', 'from', 'to', 'occurrence'];
 
 const common = { tags: ['runs'], security: TENANT_SECURITY };
-const detail = Type.Intersect([
+const detail = Type.Composite([
   runObject,
   Type.Object({
     request: Type.Object({}, { additionalProperties: true, description: 'headers and body as sent, redacted' }),
