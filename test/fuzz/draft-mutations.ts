@@ -1,7 +1,7 @@
 // Damages what a request means: its values, its parameters, its settings, its body, its caller.
 
 import type { Chance } from '../../scripts/chaos/chance.js';
-import type { Caller, Draft, Drafts } from './draft.js';
+import type { Caller, Draft, Drafts, Json } from './draft.js';
 import { jsonText, mutateJson, oddBytes } from './json-mutations.js';
 import { kindOf, nearly, oddText, type World } from './values.js';
 
@@ -116,6 +116,14 @@ export const DRAFT_MUTATIONS: Readonly<Record<string, DraftMutation>> = {
   'odd JSON': (draft, { random }) => {
     const json = draft.body !== null && 'json' in draft.body ? draft.body.json : {};
     draft.body = { json: mutateJson(random, random.happens(0.3) ? mutateJson(random, json) : json) };
+  },
+  'odd setting of an item': (draft, { random, drafts }) => {
+    const items = draft.body !== null && 'json' in draft.body ? draft.body.json : null;
+    const item = Array.isArray(items) ? random.pick(items) : null;
+    if (typeof item !== 'object' || item === null || Array.isArray(item)) return;
+    const [name, value] = drafts.setting(random);
+    const odd = random.happens(0.7) ? random.pick(kindOf('', name).odd) : value;
+    item.headers = { ...(item.headers as Record<string, Json>), [name]: random.happens(0.8) ? odd : [odd, value] };
   },
   'odd bytes': (draft, { random, bodyMaxBytes }) => {
     const text = draft.body === null ? '{}' : 'json' in draft.body ? jsonText(draft.body.json) : '';

@@ -21,16 +21,21 @@ export interface Draft {
 }
 
 const OPTIONAL_SHARE = 0.12;
+/** Of requests for operations that take a body: most of what can be wrong is in them. */
+const TAKING_SHARE = 0.3;
 /** Longest list of items in a valid batch. */
 const ITEMS_MAX = 5;
 
 export class Drafts {
   readonly #settings: { readonly message: readonly Parameter[]; readonly schedule: readonly Parameter[] };
 
+  readonly #taking: readonly Operation[];
+
   constructor(
     private readonly operations: readonly Operation[],
     private readonly world: World,
   ) {
+    this.#taking = operations.filter(({ mediaType }) => mediaType !== null);
     const headersOf = (name: string): Parameter[] =>
       operations.find((each) => each.name === name)?.parameters.filter((each) => each.in === 'header') ?? [];
     this.#settings = {
@@ -41,7 +46,7 @@ export class Drafts {
 
   /** A request for any operation that should succeed, save that what it names may be gone. */
   valid(random: Chance): Draft {
-    const operation = random.pick(this.operations);
+    const operation = random.pick(random.happens(TAKING_SHARE) ? this.#taking : this.operations);
     const draft: Draft = {
       operation,
       caller: this.#caller(random, operation),

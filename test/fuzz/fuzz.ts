@@ -1,12 +1,12 @@
 // Runs the fuzz against a node: seeded requests on some connections at once, each answer judged, failures with all that sends them again.
 
 import { Chance } from '../../scripts/chaos/chance.js';
+import type { Finding } from './findings.js';
 import { Connection } from './connection.js';
 import { operationsOf, type OpenApiDocument } from './document.js';
 import { DRAFT_MUTATIONS, type Tools } from './draft-mutations.js';
 import { Drafts, type Caller } from './draft.js';
 import { Judge } from './judge.js';
-import { KNOWN } from './known.js';
 import type { World } from './values.js';
 import { encode, shownBytes, wireOf, type WireRequest } from './wire.js';
 import { WIRE_MUTATIONS } from './wire-mutations.js';
@@ -21,12 +21,6 @@ export interface FuzzSettings {
   readonly bodyMaxBytes: number;
   /** Asked before each request; false ends the run. */
   readonly isAlive: () => boolean;
-}
-
-export interface Finding {
-  readonly operation: string;
-  readonly fault: string;
-  readonly report: string;
 }
 
 export interface FuzzResult {
@@ -47,20 +41,19 @@ export const LIMIT_MS = 5_000;
 const GIVE_UP_MS = 3 * LIMIT_MS;
 const UNCHANGED_SHARE = 0.15;
 const MUTATIONS_MAX = 3;
-/** Of one kind; the first tells enough. */
-const REPORTED_OF_A_KIND = 1;
 
 export async function fuzz(settings: FuzzSettings): Promise<FuzzResult> {
   const operations = operationsOf(settings.document);
   const judge = new Judge(operations);
   const drafts = new Drafts(operations, settings.world);
-  const findings = new Findings();
+  const findings: Finding[] = [];
   const statuses = new Map<number, number>();
   let next = 0;
   let slowestMs = 0;
 
   async function work(): Promise<void> {
     const connection = new Connection(settings.port, GIVE_UP_MS);
+    let before = -1;
     while (next < settings.requests && settings.isAlive()) {
       const index = next++;
       const { request, mutations } = requestOf(index, drafts, settings);
@@ -74,18 +67,23 @@ export async function fuzz(settings: FuzzSettings): Promise<FuzzResult> {
       statuses.set(answer?.status ?? 0, (statuses.get(answer?.status ?? 0) ?? 0) + 1);
       if (answer !== undefined && answer.status < 300) learn(settings.world, answer.body);
       for (const fault of faults) {
-        const head = `seed ${settings.seed}, request ${index} (${mutations.join(', ') || 'unchanged'}), ${operation}: ${fault}`;
         const said =
           answer === undefined ? exchange.ending : `${answer.status} ${answer.body.toString().slice(0, 300)}`;
-        findings.add({ operation, fault, report: `${head}\n  answer: ${said}\n  request ${shownBytes(bytes)}` });
+        findings.push({
+          request: `seed ${settings.seed}, request ${index} after ${before} (${mutations.join(', ') || 'unchanged'})`,
+          operation,
+          fault,
+          details: `  answer: ${said}\n  request ${shownBytes(bytes)}`,
+        });
       }
+      before = index;
     }
     connection.close();
   }
 
   await Promise.all(Array.from({ length: CONNECTIONS }, work));
   return {
-    findings: findings.all,
+    findings,
     statuses: new Map([...statuses].sort(([a], [b]) => a - b)),
     messageIds: [...judge.messages.keys()],
     untouched: judge.untouched(),
@@ -123,22 +121,5 @@ function learn(world: World, body: Buffer): void {
     world.pool.learn(JSON.parse(body.toString()));
   } catch {
     // An answer that is no JSON names nothing; whether it should have been is judged elsewhere.
-  }
-}
-
-/** Findings without those that are known, and few of a kind. */
-class Findings {
-  readonly all: Finding[] = [];
-  readonly #counts = new Map<string, number>();
-
-  add(finding: Finding): void {
-    const isKnown = KNOWN.some(
-      ({ operation, fault }) => operation.test(finding.operation) && fault.test(finding.fault),
-    );
-    if (isKnown) return;
-    const kind = `${finding.operation} ${finding.fault}`;
-    const count = (this.#counts.get(kind) ?? 0) + 1;
-    this.#counts.set(kind, count);
-    if (count <= REPORTED_OF_A_KIND) this.all.push(finding);
   }
 }

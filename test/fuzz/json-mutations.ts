@@ -2,7 +2,7 @@
 
 import type { Chance } from '../../scripts/chaos/chance.js';
 import type { Json } from './draft.js';
-import { nearly, oddText } from './values.js';
+import { kindOf, nearly, oddText } from './values.js';
 
 /** Stands for text that JSON.stringify would not write; `jsonText` puts it in. */
 const RAW = '\u0002raw:';
@@ -28,7 +28,7 @@ const LONG_LIST = 20_000;
 export function mutateJson(random: Chance, json: Json): Json {
   const places = placesOf(json);
   const place = random.pick(places);
-  if (place === null) return oddJson(random, json);
+  if (place === null) return oddJson(random, json, '');
   const { holder, name } = place;
   const now = holder[name]!;
   switch (random.between(0, 3)) {
@@ -37,16 +37,18 @@ export function mutateJson(random: Chance, json: Json): Json {
       else Reflect.deleteProperty(holder, name);
       break;
     case 1:
-      if (!Array.isArray(holder)) setMember(holder, random.pick(MEMBERS), oddJson(random, now));
+      if (!Array.isArray(holder)) setMember(holder, random.pick(MEMBERS), oddJson(random, now, name));
       break;
     default:
-      holder[name] = oddJson(random, now);
+      holder[name] = oddJson(random, now, name);
   }
   return json;
 }
 
-function oddJson(random: Chance, now: Json): Json {
-  switch (random.between(0, 4)) {
+function oddJson(random: Chance, now: Json, name: string): Json {
+  switch (random.between(0, 5)) {
+    case 5:
+      return random.pick(kindOf('', name).odd);
     case 0:
       return RAW + random.pick(RAW_VALUES);
     case 1:

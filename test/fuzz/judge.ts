@@ -109,9 +109,10 @@ function statusFaults({ status, headers, body }: Answer, operation: Operation | 
   }
   const faults: string[] = [];
   // Refused before its operation was known.
-  const isUnreadable = status === 400 && body.includes('this is no valid HTTP request');
+  const isUnreadable = status === 400 && (request.method === 'HEAD' || body.includes('this is no valid HTTP request'));
   if (isSuccess && operation.security !== null && !mayCall(request.caller, operation)) {
-    faults.push(`${status} for the caller "${request.caller}"`);
+    const how = isSpelledAs(operation, request.target) ? '' : ', for a path that is written in another way';
+    faults.push(`${status} for the caller "${request.caller}"${how}`);
   }
   const isOfHttp = TRANSPORT_STATUSES.has(status) || isUnreadable;
   // Where the document's path is written in another way, the path may as well be unknown.

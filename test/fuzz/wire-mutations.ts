@@ -159,8 +159,8 @@ export const WIRE_MUTATIONS: Readonly<Record<string, WireMutation>> = {
     request.headers.push([random.pick(HEADERS), 'v'.repeat(length)]);
   },
   'odd token': (request, random) => {
-    const index = request.headers.findIndex(([name]) => name === 'Authorization');
-    if (index !== -1) request.headers.splice(index, 1);
+    const others = request.headers.filter(([name]) => name !== 'Authorization');
+    request.headers.splice(0, Infinity, ...others);
     request.caller = 'nobody';
     request.headers.push(['Authorization', random.pick(AUTHORIZATIONS)]);
   },
