@@ -2,7 +2,7 @@
 //
 // CARILLON_FUZZ=20000 sends so many (20,000 with CARILLON_TEST_FULL=1), CARILLON_FUZZ_SEED=7 others. Issue 11, must-show 4.
 
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { fromWireMessageId } from '../../src/domain/ids.js';
 import type { Database } from '../../src/table/database.js';
 import { sized } from '../support/crash-scenario.js';
@@ -65,7 +65,7 @@ async function run(): Promise<FuzzResult> {
   const pool = new Pool();
   pool.add('tenant', 'rival');
   for (let count = 0; count < 20; count++) pool.add('tokenId', (await asAdmin('/admin/tenants/rival/tokens', {})).id!);
-  await fillWithWork(rival.token!);
+  await fillWithWork(rival.token!, pool);
   return fuzz({
     seed: SEED,
     requests: REQUESTS,
@@ -84,9 +84,9 @@ async function run(): Promise<FuzzResult> {
 }
 
 /** Messages that are done, wait and failed, and schedules, so that reads and bulk operations have something to find. */
-async function fillWithWork(rival: string): Promise<void> {
-  const messages = Array.from({ length: 60 }, (_, index) => ({
-    destination: `${sink.url}/${index % 2 === 0 ? 'fail' : 'a'}/${index}`,
+async function fillWithWork(rival: string, pool: Pool): Promise<void> {
+  const messages = Array.from({ length: 90 }, (_, index) => ({
+    destination: `${sink.url}/${index % 3 === 1 ? 'a' : 'fail'}/${index}`,
     headers: { 'Upstash-Retries': '0', 'Upstash-Label': 'red', ...(index % 3 === 0 && { 'Upstash-Delay': '1h' }) },
   }));
   const schedules = Array.from({ length: 30 }, (_, index) => ({
@@ -95,11 +95,17 @@ async function fillWithWork(rival: string): Promise<void> {
   }));
   for (const token of [TEST_TOKEN, rival]) {
     const headers = { authorization: `Bearer ${token}` };
-    expect((await node.call('POST', '/v2/batch', { headers, body: JSON.stringify(messages) })).status).toBe(200);
+    const sent = await node.call('POST', '/v2/batch', { headers, body: JSON.stringify(messages) });
+    expect(sent.status).toBe(200);
+    if (token === TEST_TOKEN) pool.learn(await sent.json());
     const batch = await node.call('POST', '/v2/schedules/batch', { headers, body: JSON.stringify(schedules) });
     expect(batch.status).toBe(200);
   }
-  await sink.waitFor(2 * 40);
+  await sink.waitFor(2 * 60);
+  const letters = async (): Promise<unknown[]> =>
+    ((await (await node.call('GET', '/v2/dlq')).json()) as { messages: unknown[] }).messages;
+  await vi.waitFor(async () => expect(await letters()).toHaveLength(30), { timeout: 20_000 });
+  pool.learn(await letters());
 }
 
 describe(`${REQUESTS} mutated requests (seed ${SEED})`, () => {

@@ -47,6 +47,10 @@ export class Drafts {
   /** A request for any operation that should succeed, save that what it names may be gone. */
   valid(random: Chance): Draft {
     const operation = random.pick(random.happens(TAKING_SHARE) ? this.#taking : this.operations);
+    return this.validOf(operation, random);
+  }
+
+  validOf(operation: Operation, random: Chance): Draft {
     const draft: Draft = {
       operation,
       caller: this.#caller(random, operation),

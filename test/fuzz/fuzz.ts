@@ -3,7 +3,7 @@
 import { Chance } from '../../scripts/chaos/chance.js';
 import type { Finding } from './findings.js';
 import { Connection } from './connection.js';
-import { operationsOf, type OpenApiDocument } from './document.js';
+import { operationsOf, type OpenApiDocument, type Operation } from './document.js';
 import { DRAFT_MUTATIONS, type Tools } from './draft-mutations.js';
 import { Drafts, type Caller } from './draft.js';
 import { Judge } from './judge.js';
@@ -40,6 +40,7 @@ export const LIMIT_MS = 5_000;
 /** Longer than what is allowed, so that a late answer is told from none. */
 const GIVE_UP_MS = 3 * LIMIT_MS;
 const UNCHANGED_SHARE = 0.15;
+const UNCHANGED_ROUNDS = 4;
 const MUTATIONS_MAX = 3;
 
 export async function fuzz(settings: FuzzSettings): Promise<FuzzResult> {
@@ -56,7 +57,7 @@ export async function fuzz(settings: FuzzSettings): Promise<FuzzResult> {
     let before = -1;
     while (next < settings.requests && settings.isAlive()) {
       const index = next++;
-      const { request, mutations } = requestOf(index, drafts, settings);
+      const { request, mutations } = requestOf(index, operations, drafts, settings);
       const bytes = encode(request);
       const isHead = bytes.subarray(0, 5).toString('latin1') === 'HEAD ';
       const exchange = await connection.exchange({ bytes, isHead, isBroken: request.isBroken });
@@ -95,14 +96,17 @@ export async function fuzz(settings: FuzzSettings): Promise<FuzzResult> {
 /** The request of a seed and a number; but for the ids and cursors of earlier answers, always the same. */
 function requestOf(
   index: number,
+  operations: readonly Operation[],
   drafts: Drafts,
   settings: FuzzSettings,
 ): { request: WireRequest; mutations: string[] } {
   const random = new Chance(Math.imul(settings.seed, 0x9e3779b1) ^ Math.imul(index + 1, 0x85ebca6b));
   const { world, bodyMaxBytes } = settings;
   const tools: Tools = { random, world, drafts, bodyMaxBytes };
-  const names = random.happens(UNCHANGED_SHARE) ? [] : mutationNames(random);
-  const draft = drafts.valid(random);
+  // First each operation as it should be asked for, some times.
+  const first = index < UNCHANGED_ROUNDS * operations.length ? operations[index % operations.length] : undefined;
+  const names = first !== undefined || random.happens(UNCHANGED_SHARE) ? [] : mutationNames(random);
+  const draft = first === undefined ? drafts.valid(random) : drafts.validOf(first, random);
   for (const name of names) DRAFT_MUTATIONS[name]?.(draft, tools);
   const request = wireOf(draft, settings.tokens, `127.0.0.1:${settings.port}`);
   for (const name of names) WIRE_MUTATIONS[name]?.(request, random);

@@ -52,7 +52,9 @@ export class Judge {
     }
     if (exchange.ending === 'closed' && !isBroken && method !== 'CONNECT')
       faults.push('the connection ended without an answer');
-    if (exchange.rest.length > 0 && !isBroken) faults.push('more came than the answer');
+    // An answer to what cannot be read has a body, also where it was HEAD, and ends the connection.
+    const isLast = exchange.answers.some(({ headers }) => headers.get('connection') === 'close');
+    if (exchange.rest.length > 0 && !isBroken && !isLast) faults.push('more came than the answer');
     for (const [index, answer] of exchange.answers.entries()) {
       const [first, by] = index === 0 ? [operation, caller] : [null, 'unclear' as const];
       faults.push(
@@ -74,8 +76,8 @@ export class Judge {
     if (!isSuccess || operation === null) return faults;
     faults.push(...shapeFaults(operation, status, json));
     if (request.method === operation.method) this.#succeeded.add(operation.name);
-    if (faults.length === 0 && request.isFirst) faults.push(...this.#faultsOfIds(json, request.caller));
-    return faults;
+    if (faults.length > 0 || !request.isFirst) return faults;
+    return this.#faultsOfIds(json, request.caller).map((fault) => fault + spellingOf(operation, request.target));
   }
 
   #faultsOfIds(json: unknown, caller: Caller): string[] {
@@ -84,7 +86,7 @@ export class Judge {
     collectMessageIds(json, ids);
     const foreign = ids.filter((id) => (this.messages.get(id) ?? caller) !== caller);
     for (const id of ids) if (!this.messages.has(id)) this.messages.set(id, caller);
-    return foreign.length === 0 ? [] : [`shows another tenant's message ${foreign[0] ?? ''}`];
+    return foreign.length === 0 ? [] : [`shows another tenant's message`];
   }
 }
 
@@ -111,8 +113,7 @@ function statusFaults({ status, headers, body }: Answer, operation: Operation | 
   // Refused before its operation was known.
   const isUnreadable = status === 400 && (request.method === 'HEAD' || body.includes('this is no valid HTTP request'));
   if (isSuccess && operation.security !== null && !mayCall(request.caller, operation)) {
-    const how = isSpelledAs(operation, request.target) ? '' : ', for a path that is written in another way';
-    faults.push(`${status} for the caller "${request.caller}"${how}`);
+    faults.push(`${status} for the caller "${request.caller}"${spellingOf(operation, request.target)}`);
   }
   const isOfHttp = TRANSPORT_STATUSES.has(status) || isUnreadable;
   // Where the document's path is written in another way, the path may as well be unknown.
@@ -123,6 +124,11 @@ function statusFaults({ status, headers, body }: Answer, operation: Operation | 
   return faults;
 }
 
+/** Ends a sentence about a target that is not written as in the document. */
+function spellingOf(operation: Operation, target: string): string {
+  return isSpelledAs(operation, target) ? '' : ', for a path that is written in another way';
+}
+
 function mayCall(caller: Caller, { security }: Operation): boolean {
   if (caller === 'unclear' || caller === 'admin') return true;
   return caller !== 'nobody' && security === 'token';
@@ -131,7 +137,7 @@ function mayCall(caller: Caller, { security }: Operation): boolean {
 function headerFaults({ headers, status }: Answer): string[] {
   const type = headers.get('content-type') ?? '';
   // Everything that a browser could take for a page must say what it is.
-  return status >= 400 && /html/.test(type) ? [`an error of the type ${type}`] : [];
+  return status >= 400 && type.includes('html') ? [`an error of the type ${type}`] : [];
 }
 
 function errorFaults({ body }: Answer, json: unknown, request: Request): string[] {

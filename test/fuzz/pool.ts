@@ -27,7 +27,7 @@ export class Pool {
 
   /** Keeps what a successful answer names, by the names of its members. */
   learn(answer: unknown): void {
-    if (Array.isArray(answer)) for (const item of answer.slice(0, 20)) this.learn(item);
+    if (Array.isArray(answer)) for (const item of answer.slice(0, 100)) this.learn(item);
     else if (typeof answer === 'object' && answer !== null) {
       for (const [name, value] of Object.entries(answer)) {
         if (typeof value === 'string') this.#learnMember(name, value);

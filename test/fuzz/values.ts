@@ -63,19 +63,7 @@ const ZONES = [
 ];
 const DURATIONS = [
   ...['', '0', '0s', '-1s', '1', '1x', '1ms', '1e3s', '99999999999999999999d', '1d1d', '1s1d', '.5s', '1.s', '1.5.5s'],
-  ...[
-    '0.0000001s',
-    `${'1s'.repeat(40)}`,
-    '１s',
-    '1 s',
-    's',
-    '400d',
-    '400d1s',
-    '3650d',
-    '8640000000000s',
-    '6m5.5s',
-    '1µs',
-  ],
+  ...['0.0000001s', '1s'.repeat(40), '１s', '1 s', 's', '400d', '400d1s', '3650d', '8640000000000s', '6m5.5s', '1µs'],
 ];
 const EXPRESSIONS = [
   ...[
@@ -97,7 +85,7 @@ const EXPRESSIONS = [
 ];
 const NAMES = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf'];
 const IDS = [
-  ...['msg_', 'msg_0', `msg_${'0'.repeat(32)}`, `msg_${'f'.repeat(32)}`, `msg_${'F'.repeat(32)}`, `${'0'.repeat(32)}`],
+  ...['msg_', 'msg_0', `msg_${'0'.repeat(32)}`, `msg_${'f'.repeat(32)}`, `msg_${'F'.repeat(32)}`, '0'.repeat(32)],
   ...[
     'msg_00000000-0000-0000-0000-000000000000',
     'dlq_x',
@@ -329,6 +317,8 @@ export function oddText(random: Chance): string {
   }
 }
 
+const PUNCTUATION = ',;:/?#[]@!$&\'()*+= \\"<>{}|^`~-_.0123456789';
+
 /** A text that is nearly the given one. */
 export function nearly(random: Chance, text: string): string {
   const at = random.between(0, text.length);
@@ -341,7 +331,7 @@ export function nearly(random: Chance, text: string): string {
     case 2:
       return before + after.charAt(0) + after;
     case 3:
-      return before + random.pick([...',;:/?#[]@!$&\'()*+= \\"<>{}|^`~-_.0123456789']) + after.slice(1);
+      return before + PUNCTUATION.charAt(random.between(0, PUNCTUATION.length - 1)) + after.slice(1);
     case 4:
       return text + text;
     case 5:

@@ -40,7 +40,7 @@ function percentEncoded(text: string): string {
 
 /** A destination stands in the path as it is, but for what would end the request line. */
 function destination(text: string): string {
-  return bytesOfText(text).replace(/[\x00-\x20\x7f-\xff]/g, percentEncoded);
+  return bytesOfText(text).replace(/[^\x21-\x7e]/g, percentEncoded);
 }
 
 /** Puts a draft on the wire as a well-behaved client would. */
