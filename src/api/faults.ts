@@ -14,17 +14,19 @@ export interface Fault {
   readonly text: string;
 }
 
-/** What the router refuses, by the code of its error; its own texts repeat the whole path. */
+/** What the router refuses, by the code of its error. */
 const TARGET_FAULTS: Readonly<Record<string, Fault>> = {
   FST_ERR_BAD_URL: {
     status: 400,
-    text: 'the path cannot be percent-decoded: expected %XX of UTF-8, and %25 for a percent sign',
+    text: 'the path cannot be percent-decoded, expected %XX of UTF-8 and %25 for a percent sign',
   },
   FST_ERR_MAX_PARAM_LENGTH: {
     status: 414,
-    text: 'a segment of the path is too long to name anything: ids have at most 256 characters',
+    text: 'a segment of the path is too long to name anything, ids have at most 256 characters',
   },
 };
+/** The router's own texts repeat the whole path; so much of them is shown. */
+const SHOWN_TARGET_LENGTH = 80;
 
 /** The status and text of an error that is the caller's (or the moment's), or null for one that is ours. */
 export function foreseenFault(error: unknown): Fault | null {
@@ -32,7 +34,9 @@ export function foreseenFault(error: unknown): Fault | null {
   if (!(error instanceof Error)) return null;
   const { statusCode, code } = error as Partial<FastifyError>;
   const ofTarget = TARGET_FAULTS[code ?? ''];
-  if (ofTarget !== undefined) return ofTarget;
+  if (ofTarget !== undefined) {
+    return { ...ofTarget, text: `${ofTarget.text}: ${error.message.slice(0, SHOWN_TARGET_LENGTH)}` };
+  }
   return statusCode !== undefined && statusCode >= 400 && statusCode < 500
     ? { status: statusCode, text: error.message }
     : null;
