@@ -6,7 +6,7 @@ import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { trustedProxies } from '../config.js';
 import { CarillonError } from '../domain/errors.js';
 import { areaOf, authenticate, requireAccess } from './access.js';
-import { answerFault, answerUnreadable } from './faults.js';
+import { answerExpectation, answerFault, answerUnreadable } from './faults.js';
 import { KnownPaths } from './known-paths.js';
 import { openApi } from './openapi.js';
 import { readTarget, type RawTarget } from './raw-target.js';
@@ -62,7 +62,11 @@ export function buildApp(services: ApiServices): FastifyInstance {
     forceCloseConnections: 'idle',
     // We answer them ourselves, so that the client learns when to ask again.
     return503OnClosing: false,
-    http: { maxHeaderSize: config.CARILLON_HEADERS_MAX_BYTES + config.CARILLON_URL_MAX_BYTES + OTHER_HEADERS_BYTES },
+    // Node would refuse it without a text; requireHost does it.
+    http: {
+      requireHostHeader: false,
+      maxHeaderSize: config.CARILLON_HEADERS_MAX_BYTES + config.CARILLON_URL_MAX_BYTES + OTHER_HEADERS_BYTES,
+    },
     routerOptions: { maxParamLength: PARAM_MAX_LENGTH },
     rewriteUrl: (raw) => {
       const target = readTarget(raw.method ?? '', raw.url ?? '/');
@@ -78,6 +82,7 @@ export function buildApp(services: ApiServices): FastifyInstance {
     },
   });
 
+  app.server.on('checkExpectation', answerExpectation);
   requireAccess(app);
   app.decorateRequest('target', { getter: targetOf(targets) });
   app.removeAllContentTypeParsers();
@@ -91,6 +96,7 @@ export function buildApp(services: ApiServices): FastifyInstance {
   const paths = new KnownPaths(app);
   countAnswers(app, paths, services);
   refuseWhileClosing(app, services);
+  requireHost(app);
   authenticate(app, paths, services);
   void app.register(swagger, openApi());
   void app.register((scope, _options, done) => {
@@ -153,6 +159,21 @@ function refuseWhileClosing(app: FastifyInstance, { health }: ApiServices): void
     }
     done(new CarillonError('SHUTTING_DOWN', 'this node is stopping: send the request again'));
   });
+}
+
+/** HTTP/1.1 wants exactly one Host header: two may be read differently by what stands in front of this node. */
+function requireHost(app: FastifyInstance): void {
+  app.addHook('onRequest', ({ raw }, _reply, done) => {
+    const { httpVersion, rawHeaders } = raw;
+    const count = rawHeaders.filter((text, index) => index % 2 === 0 && isHost(text)).length;
+    if (count === 1 || (count === 0 && httpVersion === '1.0')) done();
+    else
+      done(new CarillonError('INVALID_REQUEST', `this is no valid HTTP request: ${count} Host headers, expected one`));
+  });
+}
+
+function isHost(name: string): boolean {
+  return name.length === 4 && name.toLowerCase() === 'host';
 }
 
 function countAnswers(app: FastifyInstance, paths: KnownPaths, { metrics }: ApiServices): void {

@@ -1,6 +1,6 @@
 // Turns whatever went wrong into an answer: {"error": text} and a status; what nobody foresaw is logged with an id to find it by.
 
-import { STATUS_CODES } from 'node:http';
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { CarillonError } from '../domain/errors.js';
@@ -14,11 +14,29 @@ export interface Fault {
   readonly text: string;
 }
 
+/** What the router refuses, by the code of its error. */
+const TARGET_FAULTS: Readonly<Record<string, Fault>> = {
+  FST_ERR_BAD_URL: {
+    status: 400,
+    text: 'the path cannot be percent-decoded, expected %XX of UTF-8 and %25 for a percent sign',
+  },
+  FST_ERR_MAX_PARAM_LENGTH: {
+    status: 414,
+    text: 'a segment of the path is too long to name anything, ids have at most 256 characters',
+  },
+};
+/** The router's own texts repeat the whole path; so much of them is shown. */
+const SHOWN_TARGET_LENGTH = 80;
+
 /** The status and text of an error that is the caller's (or the moment's), or null for one that is ours. */
 export function foreseenFault(error: unknown): Fault | null {
   if (error instanceof CarillonError) return { status: ERROR_STATUS[error.code], text: error.message };
   if (!(error instanceof Error)) return null;
-  const { statusCode } = error as Partial<FastifyError>;
+  const { statusCode, code } = error as Partial<FastifyError>;
+  const ofTarget = TARGET_FAULTS[code ?? ''];
+  if (ofTarget !== undefined) {
+    return { ...ofTarget, text: `${ofTarget.text}: ${error.message.slice(0, SHOWN_TARGET_LENGTH)}` };
+  }
   return statusCode !== undefined && statusCode >= 400 && statusCode < 500
     ? { status: statusCode, text: error.message }
     : null;
@@ -53,6 +71,14 @@ const UNREADABLE: Readonly<Record<string, Fault>> = {
   HPE_HEADER_OVERFLOW: { status: 431, text: 'the target and the headers of the request are too large together' },
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, text: 'the request did not arrive whole in time' },
 };
+
+/** Answers an Expect header with anything but 100-continue. */
+export function answerExpectation(_request: IncomingMessage, response: ServerResponse): void {
+  const text = 'Expect has an expectation that nothing here meets: expected 100-continue, or no such header';
+  // Whatever the body is, nobody reads it.
+  const headers = { 'content-type': 'application/json; charset=utf-8', connection: 'close' };
+  response.writeHead(417, headers).end(JSON.stringify({ error: text }));
+}
 
 /** Answers what is no HTTP request, and says that the connection ends, so that nobody sends another one on it. */
 export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {

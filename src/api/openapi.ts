@@ -2,7 +2,7 @@
 
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { Type, type TSchema } from '@sinclair/typebox';
-import type { FastifyContextConfig } from 'fastify';
+import type { FastifyContextConfig, FastifySchema } from 'fastify';
 import type { Access } from './access.js';
 
 declare module 'fastify' {
@@ -22,7 +22,7 @@ export function openApi(): FastifyDynamicSwaggerOptions {
         description:
           'Sends messages to HTTP endpoints, now, later or by a calendar: signed, retried, recorded once. ' +
           'Settings of a message travel in Upstash-… and Carillon-… headers, or in lower case as query keys. ' +
-          'Faults are answered with {"error": text}.',
+          'Faults are answered with {"error": text}. What cannot be read as HTTP, on any path, is answered with 400, 408, 414, 417 or 431.',
       },
       tags: [
         { name: 'messages', description: 'One piece of work with one due time' },
@@ -46,8 +46,8 @@ export function openApi(): FastifyDynamicSwaggerOptions {
     transform: ({ schema, url, route }) => {
       const { access = 'open', documentedPath }: Partial<FastifyContextConfig> = route.config ?? {};
       const secured = { ...schema, security: SECURITY[access] };
-      if (documentedPath === undefined) return { schema: secured, url };
-      return { schema: { ...secured, params: documentedPath.params }, url: documentedPath.url };
+      if (documentedPath === undefined) return { schema: withRefusals(secured), url };
+      return { schema: withRefusals({ ...secured, params: documentedPath.params }), url: documentedPath.url };
     },
   };
 }
@@ -66,7 +66,7 @@ const FAULTS = {
   400: 'The request is wrong: the text says what and where, also when a limit is exceeded',
   401: 'No token, or one that is not known, was revoked or has expired',
   403: 'A token of the wrong role',
-  404: 'Nothing of that name',
+  404: 'Nothing of that name: what the path names, or the tenant of Carillon-Tenant',
   409: 'It exists already, or is the last of its kind',
   413: 'The body is too large',
   429: 'Too many lists of the tenant are being read: try again after Retry-After seconds',
@@ -81,6 +81,15 @@ export function responses(
 ): Record<number, TSchema> {
   const described = faults.map((status) => [status, { ...FaultBody, description: FAULTS[status] }] as const);
   return { ...success, ...(Object.fromEntries(described) as Record<number, TSchema>) };
+}
+
+/**
+ * Adds what every route that takes a token may answer, whatever it does: 400 for a request that cannot be read, 404 where Carillon-Tenant
+ * names nobody.
+ */
+function withRefusals(schema: FastifySchema): FastifySchema {
+  if (schema.security === undefined || schema.security.length === 0) return schema;
+  return { ...schema, response: { ...responses({}, 400, 401, 403, 404, 503), ...(schema.response as object) } };
 }
 
 /** A path parameter that holds a destination. */

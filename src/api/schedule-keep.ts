@@ -23,7 +23,7 @@ export function readKeep(settings: RequestSettings): readonly KeptPart[] {
   if (text === null) return [];
   return text.split(',').map((part) => {
     const name = part.trim().toLowerCase();
-    if (name in FIELDS) return name as KeptPart;
+    if (Object.hasOwn(FIELDS, name)) return name as KeptPart;
     throw new CarillonError(
       'INVALID_REQUEST',
       `Carillon-Keep has ${JSON.stringify(name.slice(0, 40))}, expected some of ${Object.keys(FIELDS).join(', ')}`,

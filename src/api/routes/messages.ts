@@ -40,7 +40,12 @@ export function registerMessages(app: FastifyInstance, services: ApiServices): v
     '/v2/messages/:messageId',
     {
       config: { access: 'tenant' },
-      schema: { tags: ['messages'], summary: 'A pending message', params: idParams, response: { 200: pendingObject } },
+      schema: {
+        ...common,
+        summary: 'A pending message',
+        params: idParams,
+        response: responses({ 200: pendingObject }, 401, 403, 404, 503),
+      },
     },
     async (request) => {
       const id = fromWireMessageId(request.params.messageId);
@@ -57,10 +62,10 @@ export function registerMessages(app: FastifyInstance, services: ApiServices): v
     {
       config: { access: 'tenant' },
       schema: {
-        tags: ['messages'],
+        ...common,
         summary: 'Cancel a pending message',
         params: idParams,
-        response: { 200: cancelled },
+        response: responses({ 200: cancelled }, 401, 403, 404, 503),
       },
     },
     async (request) => {

@@ -11,7 +11,7 @@ import { DESTINATION, responses } from '../openapi.js';
 import { requestSource } from '../request-source.js';
 import type { ApiServices } from '../services.js';
 import { MESSAGE_SETTINGS } from '../setting-schemas.js';
-import { createSchedule } from './schedules.js';
+import { createSchedule, ScheduleAnswer } from './schedules.js';
 
 export const PublishAnswer = Type.Object(
   {
@@ -33,7 +33,15 @@ export function registerPublish(app: FastifyInstance, services: ApiServices): vo
         consumes: ['*/*'],
         headers: MESSAGE_SETTINGS,
         body: Type.Any({ description: 'Bytes, at most CARILLON_BODY_MAX_BYTES' }),
-        response: responses({ 200: PublishAnswer, 202: PublishAnswer }, 400, 401, 403, 413, 501, 503),
+        response: responses(
+          { 200: Type.Union([PublishAnswer, ScheduleAnswer]), 202: PublishAnswer },
+          400,
+          401,
+          403,
+          413,
+          501,
+          503,
+        ),
       },
       config: {
         access: 'tenant',

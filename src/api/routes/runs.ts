@@ -31,7 +31,7 @@ const NARROW_BY = 'from and to, schedule or label';
 const RUN_FILTERS = ['schedule', 'key', 'label', 'state', 'url', 'host', 'from', 'to', 'occurrence'];
 
 const common = { tags: ['runs'] };
-const detail = Type.Intersect([
+const detail = Type.Composite([
   runObject,
   Type.Object({
     request: Type.Object({}, { additionalProperties: true, description: 'headers and body as sent, redacted' }),

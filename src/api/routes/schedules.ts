@@ -19,11 +19,14 @@ import { registerScheduleList, SHOWN_RUNS } from './schedule-list.js';
 
 export const SchedulePath = Type.Object({ id: Type.String({ description: "The schedule's id" }) });
 type Path = Static<typeof SchedulePath>;
-const Created = Type.Object({ scheduleId: Type.String() });
+export const ScheduleAnswer = Type.Object({ scheduleId: Type.String() });
 const Switched = Type.Object({ scheduleId: Type.String(), isPaused: Type.Boolean() });
 
 /** Creates or replaces the schedule that a request describes. */
-export async function createSchedule(source: RequestSource, services: ApiServices): Promise<Static<typeof Created>> {
+export async function createSchedule(
+  source: RequestSource,
+  services: ApiServices,
+): Promise<Static<typeof ScheduleAnswer>> {
   const given = readDefinition({ ...source, mayKeep: true }, services.config);
   const id = readScheduleId(source.settings, given, services.chance);
   const kept = readKeep(source.settings);
@@ -73,7 +76,7 @@ function registerCreate(app: FastifyInstance, services: ApiServices): void {
         consumes: ['*/*'],
         headers: SCHEDULE_SETTINGS,
         body: Type.Any({ description: 'Bytes, sent with every occurrence; at most CARILLON_BODY_MAX_BYTES' }),
-        response: responses({ 200: Created }, 400, 401, 403, 413, 501, 503),
+        response: responses({ 200: ScheduleAnswer }, 400, 401, 403, 413, 501, 503),
       },
       // OpenAPI knows a path by its shape, and this one has the shape of those that go by the id.
       config: {
@@ -122,7 +125,7 @@ function registerChanges(app: FastifyInstance, services: ApiServices): void {
         ...common,
         summary: 'Delete a schedule',
         description: 'Messages that it has produced stay.',
-        response: responses({ 200: Created }, ...faults),
+        response: responses({ 200: ScheduleAnswer }, ...faults),
       },
     },
     async (request) => {

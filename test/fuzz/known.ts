@@ -1,0 +1,17 @@
+// TEMPORARY: what the fuzz finds and others are mending. To be emptied; an entry that is here is not reported.
+
+export interface Known {
+  /** As findings name it. */
+  readonly operation: RegExp;
+  /** The fault, and for an unexpected error what the node's log says of it. */
+  readonly fault: RegExp;
+  readonly reason: string;
+}
+
+export const KNOWN: readonly Known[] = [
+  {
+    operation: /./,
+    fault: /^answered with 500 .*Maximum call stack size exceeded/,
+    reason: 'JSON depth: JSON.stringify in json-body.ts (shown) overflows the stack at 8,000 levels',
+  },
+];
