@@ -42,7 +42,8 @@ export class KnownPaths {
     const matching = [...this.#paths.values()].filter(({ pattern }) => pattern.test(routed));
     const methods = new Set(matching.flatMap((each) => [...each.methods]));
     if (DESTINATION_PATH.test(routed)) methods.add('POST');
-    if (methods.size === 0) {
+    // A path that only nearly is one of ours (a slash too many) takes the method, and nothing answers it.
+    if (methods.size === 0 || methods.has(request.method)) {
       throw new CarillonError('NOT_FOUND', `there is no ${request.method} ${path} in this API`);
     }
     const allowed = [...methods].sort().join(', ');
