@@ -7,7 +7,9 @@ import { trustedProxies } from '../config.js';
 import { CarillonError } from '../domain/errors.js';
 import { tenantNamed } from '../table/tenants.js';
 import { actsForTenant, admit, Authenticator, bearerToken, isConfiguredAdminToken, TENANT_HEADER } from './auth.js';
+import { readBodies } from './body-reader.js';
 import { answerFault, answerUnreadable } from './faults.js';
+import { jsonLimits } from './json-scanner.js';
 import { answerUnknownPaths } from './known-paths.js';
 import { openApi } from './openapi.js';
 import { readTarget, type RawTarget } from './raw-target.js';
@@ -57,6 +59,7 @@ export function buildApp(services: ApiServices): FastifyInstance {
   const { config } = services;
   const targets = new WeakMap<IncomingMessage, RawTarget>();
   const proxies = trustedProxies(config);
+  const limits = { ...jsonLimits(config), maxBytes: config.CARILLON_JSON_MAX_BYTES };
   const app = fastify({
     trustProxy: proxies.length > 0 ? proxies : false,
     logger: false,
@@ -85,8 +88,8 @@ export function buildApp(services: ApiServices): FastifyInstance {
   app.decorateRequest('tenantId', 0);
   app.decorateRequest('authorizationIsOurs', false);
   app.decorateRequest('target', { getter: targetOf(targets) });
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.decorateRequest('jsonLimits', { getter: () => limits });
+  readBodies(app, config, (request) => areaOf(request.url) !== 'node');
   // Bodies are raw here and checked by their routes; answers are written as they are given.
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));

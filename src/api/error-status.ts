@@ -9,6 +9,9 @@ export const ERROR_STATUS = {
   INVALID_CRON: 400,
   LIMIT_EXCEEDED: 400,
   PAYLOAD_TOO_LARGE: 413,
+  BODY_TOO_SLOW: 408,
+  TENANT_BUSY: 429,
+  NODE_BUSY: 503,
   UNAUTHORIZED: 401,
   FORBIDDEN: 403,
   NOT_FOUND: 404,
@@ -20,5 +23,5 @@ export const ERROR_STATUS = {
   SHUTTING_DOWN: 503,
 } as const satisfies Record<ErrorCode, number>;
 
-/** How long a client should wait before it repeats a request that was answered with 503. */
+/** How long a client should wait before it repeats a request that was answered with 429 or 503. */
 export const RETRY_AFTER_SECONDS = 1;

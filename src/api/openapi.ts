@@ -61,9 +61,11 @@ const FAULTS = {
   403: 'A token of the wrong role',
   404: 'Nothing of that name',
   409: 'It exists already',
+  408: 'The body arrives too slowly (CARILLON_BODY_RATE_MIN_BYTES)',
   413: 'The body is too large',
+  429: "Bodies of this tenant's requests fill its share of the node: try again after Retry-After seconds",
   501: 'Queues, URL groups and flow control are not implemented yet',
-  503: 'The table is away; try again after Retry-After seconds. Nothing was accepted',
+  503: 'PostgreSQL is unavailable, or request bodies fill what the node has for them; try again after Retry-After seconds. Nothing was accepted',
 } as const;
 
 /** The `response` part of a route's schema: what success gives, and which faults there are. */

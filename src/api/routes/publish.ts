@@ -34,7 +34,7 @@ export function registerPublish(app: FastifyInstance, services: ApiServices): vo
         consumes: ['*/*'],
         headers: MESSAGE_SETTINGS,
         body: Type.Any({ description: 'Bytes, at most CARILLON_BODY_MAX_BYTES' }),
-        response: responses({ 200: PublishAnswer, 202: PublishAnswer }, 400, 401, 403, 413, 501, 503),
+        response: responses({ 200: PublishAnswer, 202: PublishAnswer }, 400, 401, 403, 408, 413, 429, 501, 503),
       },
       config: {
         documentedPath: { url: '/v2/publish/{destination}', params: Type.Object({ destination: DESTINATION }) },

@@ -52,7 +52,7 @@ export function registerAdmin(app: FastifyInstance, { database, chance }: ApiSer
       },
     },
     async (request, reply) => {
-      const { name } = readJson(request.body, NewTenant);
+      const { name } = readJson(request, NewTenant);
       return reply.code(201).send(tenantView(await createTenant(database, name, chance)));
     },
   );
@@ -83,7 +83,7 @@ export function registerAdmin(app: FastifyInstance, { database, chance }: ApiSer
       },
     },
     async (request, reply) => {
-      const { label = '' } = checkValue(parseJson(request.body) ?? {}, NewToken, 'the body');
+      const { label = '' } = checkValue(parseJson(request) ?? {}, NewToken, 'the body');
       if (!isHeaderValue(label)) {
         throw new CarillonError('INVALID_REQUEST', 'label: it has a control character or a lone surrogate');
       }
