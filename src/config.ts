@@ -235,6 +235,7 @@ export const SETTINGS = {
   CARILLON_BATCH_MAX_ITEMS: integer(1_000, 1, 10_000, 'Most messages in one batch.'),
   CARILLON_SCHEDULE_BATCH_MAX_ITEMS: integer(5_000, 1, 20_000, 'Most schedules in one batch of them.'),
   CARILLON_HEADERS_MAX_BYTES: integer(16 * KIB, KIB, 64 * KIB, 'Most bytes of forwarded headers of one message.'),
+  CARILLON_HEADERS_COUNT_MAX: integer(500, 50, 2_000, 'Most headers of one request or batch item, settings included.'),
   CARILLON_URL_MAX_BYTES: integer(4 * KIB, 64, 16 * KIB, 'Longest destination or callback URL.'),
   CARILLON_DELAY_MAX_MS: integer(400 * DAY, MINUTE, 3_650 * DAY, 'Furthest due time.'),
   CARILLON_LABELS_MAX: integer(16, 1, 64, 'Most labels of one message.'),

@@ -11,7 +11,7 @@ import { checkValue } from '../json-body.js';
 import { readSubmission } from '../message-headers.js';
 import { responses, TENANT_SECURITY } from '../openapi.js';
 import { callerIp } from '../request-source.js';
-import { settingsOfObject } from '../request-settings.js';
+import { headerLimits, settingsOfObject } from '../request-settings.js';
 import type { ApiServices } from '../services.js';
 import { PublishAnswer, publishAnswer } from './publish.js';
 
@@ -70,7 +70,7 @@ function readItem(given: unknown, { tenantId, ip, destinations }: BatchSource, s
   const body = readItemBody(item);
   const { destination } = item;
   if (!destinations.has(destination)) destinations.add(checkDestination(destination, config));
-  const settings = settingsOfObject(item.headers, config.CARILLON_HEADERS_MAX_BYTES);
+  const settings = settingsOfObject(item.headers, headerLimits(config));
   if (valueOf(settings, 'Upstash-Cron') !== null) {
     throw new CarillonError(
       'INVALID_REQUEST',

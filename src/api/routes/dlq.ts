@@ -23,7 +23,7 @@ import {
 import { deadLetterView } from '../message-view.js';
 import { responses, TENANT_SECURITY } from '../openapi.js';
 import { deadLetterObject, dlqBulkParameters, dlqListParameters, idParameter } from '../read-schemas.js';
-import { settingsOfHttp } from '../request-settings.js';
+import { headerLimits, settingsOfHttp } from '../request-settings.js';
 import type { ApiServices } from '../services.js';
 
 const PAGE_COUNT_MAX = 100;
@@ -172,7 +172,7 @@ function registerRetries(app: FastifyInstance, services: ApiServices): void {
       const { authorizationIsOurs } = request;
       const settings = settingsOfHttp(
         { rawHeaders, query: [], authorizationIsOurs },
-        services.config.CARILLON_HEADERS_MAX_BYTES,
+        headerLimits(services.config),
       );
       const letter = await oneLetter(services, request);
       const message = repeatWith(letter, request.tenantId, settings, services);

@@ -9,7 +9,7 @@ import { checkDestination } from '../destination.js';
 import { checkValue } from '../json-body.js';
 import { responses, TENANT_SECURITY } from '../openapi.js';
 import { callerIp } from '../request-source.js';
-import { settingsOfObject } from '../request-settings.js';
+import { headerLimits, settingsOfObject } from '../request-settings.js';
 import { readDefinition, readScheduleId } from '../schedule-headers.js';
 import type { ApiServices } from '../services.js';
 
@@ -73,7 +73,7 @@ export function registerScheduleBatch(app: FastifyInstance, services: ApiService
 function readItem(given: unknown, ip: string | null, services: ApiServices): ScheduleToSave {
   const { config, chance } = services;
   const item = checkValue(given, Item, 'the item');
-  const settings = settingsOfObject(item.headers, config.CARILLON_HEADERS_MAX_BYTES);
+  const settings = settingsOfObject(item.headers, headerLimits(config));
   const destination = checkDestination(item.destination, config);
   const definition = readDefinition({ destination, settings, body: readItemBody(item), callerIp: ip }, config);
   return { id: readScheduleId(settings, definition, chance), definition, paused: item.paused === true };
