@@ -228,9 +228,42 @@ export const SETTINGS = {
 
   CARILLON_BODY_MAX_BYTES: integer(MIB, KIB, 64 * MIB, 'Largest message body.'),
   CARILLON_BATCH_MAX_BYTES: integer(32 * MIB, KIB, 256 * MIB, 'Largest batch request.'),
+  CARILLON_JSON_MAX_BYTES: integer(MIB, KIB, 16 * MIB, 'Largest JSON body of a request that is no batch.'),
+  CARILLON_JSON_DEPTH_MAX: integer(64, 8, 1_000, 'How deep lists and objects of a JSON body may lie in each other.'),
+  CARILLON_JSON_VALUES_MAX: integer(
+    20_000,
+    1_000,
+    200_000,
+    'Most members and elements of a JSON body; in a batch, of each item.',
+  ),
+  CARILLON_BODIES_MAX_BYTES: integer(
+    128 * MIB,
+    64 * KIB,
+    8_192 * MIB,
+    'Most bytes of request bodies that a node holds at once, an eighth of them for bodies of up to 64 KiB; more are answered with 503.',
+  ),
+  CARILLON_TENANT_BODIES_MAX_BYTES: integer(
+    64 * MIB,
+    32 * KIB,
+    4_096 * MIB,
+    'Most bytes of request bodies of one tenant that a node holds at once; more are answered with 429.',
+  ),
+  CARILLON_BODY_RATE_MIN_BYTES: integer(
+    32 * KIB,
+    0,
+    MIB,
+    'Least bytes a second at which a request body of more than 64 KiB, or of unknown length, must arrive; 0 for any.',
+  ),
+  CARILLON_BODY_STALL_MS: integer(
+    5 * SECOND,
+    100,
+    MINUTE,
+    'How long a request body may arrive more slowly than that; then it is answered with 408.',
+  ),
   CARILLON_BATCH_MAX_ITEMS: integer(1_000, 1, 10_000, 'Most messages in one batch.'),
   CARILLON_SCHEDULE_BATCH_MAX_ITEMS: integer(5_000, 1, 20_000, 'Most schedules in one batch of them.'),
   CARILLON_HEADERS_MAX_BYTES: integer(16 * KIB, KIB, 64 * KIB, 'Most bytes of forwarded headers of one message.'),
+  CARILLON_HEADERS_COUNT_MAX: integer(500, 50, 2_000, 'Most headers of one request or batch item, settings included.'),
   CARILLON_URL_MAX_BYTES: integer(4 * KIB, 64, 16 * KIB, 'Longest destination or callback URL.'),
   CARILLON_DELAY_MAX_MS: integer(400 * DAY, MINUTE, 3_650 * DAY, 'Furthest due time.'),
   CARILLON_LABELS_MAX: integer(16, 1, 64, 'Most labels of one message.'),
@@ -352,6 +385,11 @@ function relationFaults(config: Config): string[] {
     config.CARILLON_RETRIES_MAX, 'CARILLON_RETRIES must not exceed CARILLON_RETRIES_MAX');
   require(config.CARILLON_BODY_MAX_BYTES <=
     config.CARILLON_BATCH_MAX_BYTES, 'CARILLON_BODY_MAX_BYTES must not exceed CARILLON_BATCH_MAX_BYTES');
+  require(config.CARILLON_BATCH_MAX_BYTES <=
+    config.CARILLON_TENANT_BODIES_MAX_BYTES, 'CARILLON_BATCH_MAX_BYTES must not exceed CARILLON_TENANT_BODIES_MAX_BYTES');
+  require(config.CARILLON_TENANT_BODIES_MAX_BYTES * 8 <=
+    config.CARILLON_BODIES_MAX_BYTES *
+      7, 'CARILLON_TENANT_BODIES_MAX_BYTES must not exceed seven eighths of CARILLON_BODIES_MAX_BYTES');
   require(config.CARILLON_HOST_CONCURRENCY <= config.CARILLON_CONCURRENCY ||
     config.CARILLON_CONCURRENCY < 100, 'CARILLON_HOST_CONCURRENCY must not exceed CARILLON_CONCURRENCY');
   require(/^[A-Za-z0-9_.-]{1,64}$/.test(

@@ -6,7 +6,9 @@ import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { trustedProxies } from '../config.js';
 import { CarillonError } from '../domain/errors.js';
 import { areaOf, authenticate, requireAccess } from './access.js';
+import { readBodies } from './body-reader.js';
 import { answerExpectation, answerFault, answerUnreadable } from './faults.js';
+import { jsonLimits } from './json-scanner.js';
 import { KnownPaths } from './known-paths.js';
 import { openApi } from './openapi.js';
 import { readTarget, type RawTarget } from './raw-target.js';
@@ -53,6 +55,7 @@ export function buildApp(services: ApiServices): FastifyInstance {
   const { config } = services;
   const targets = new WeakMap<IncomingMessage, RawTarget>();
   const proxies = trustedProxies(config);
+  const limits = { ...jsonLimits(config), maxBytes: config.CARILLON_JSON_MAX_BYTES };
   const app = fastify({
     trustProxy: proxies.length > 0 ? proxies : false,
     logger: false,
@@ -85,8 +88,7 @@ export function buildApp(services: ApiServices): FastifyInstance {
   app.server.on('checkExpectation', answerExpectation);
   requireAccess(app);
   app.decorateRequest('target', { getter: targetOf(targets) });
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.decorateRequest('jsonLimits', { getter: () => limits });
   // Bodies are raw here and checked by their routes; answers are written as they are given.
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
@@ -94,6 +96,8 @@ export function buildApp(services: ApiServices): FastifyInstance {
     answerFault(error, request, reply, services);
   });
   const paths = new KnownPaths(app);
+  // Only what was authenticated: a body for an open route is of no use to it.
+  readBodies(app, config, (request) => areaOf(request, paths) !== 'node');
   countAnswers(app, paths, services);
   refuseWhileClosing(app, services);
   requireHost(app);

@@ -1,11 +1,12 @@
 // What the batches of messages and of schedules have in common: the shape of an item, its bytes, and one answer for each item.
 
-import { setImmediate } from 'node:timers/promises';
 import { Type } from '@sinclair/typebox';
-import { CarillonError } from '../domain/errors.js';
+import { CarillonError, invariant } from '../domain/errors.js';
+import { BatchItems, noList } from './batch-splitter.js';
 import { foreseenFault } from './faults.js';
 import { isWellFormed } from './header-text.js';
-import { parseJson } from './json-body.js';
+import { parseJsonPart } from './json-body.js';
+import { inTurns } from './turns.js';
 
 const nullable = (description: string) => Type.Optional(Type.Union([Type.String(), Type.Null()], { description }));
 
@@ -38,33 +39,20 @@ export function judged<Result>(read: () => Result): Result | Refused {
   }
 }
 
-/** Some milliseconds of work. */
-const ITEMS_IN_A_TURN = 20;
-
-/** Lets other work of this node run between every few items, deliveries that are due among them. */
-export async function inTurns<Item, Result>(items: readonly Item[], work: (item: Item) => Result): Promise<Result[]> {
-  const results: Result[] = [];
-  for (const item of items) {
-    if (results.length % ITEMS_IN_A_TURN === ITEMS_IN_A_TURN - 1) await setImmediate();
-    results.push(work(item));
-  }
-  return results;
-}
-
-/** The items of a batch's body. Throws INVALID_REQUEST, and LIMIT_EXCEEDED that names the setting. */
-export function readBatch(body: unknown, maxItems: number, setting: string): unknown[] {
-  const items = parseJson(body);
-  if (!Array.isArray(items)) {
-    throw new CarillonError(
-      'INVALID_REQUEST',
-      'the body is no JSON array, expected [{"destination": …, "headers": {…}, "body": …}, …]',
-    );
-  }
-  if (items.length <= maxItems) return items as unknown[];
-  throw new CarillonError(
-    'LIMIT_EXCEEDED',
-    `the batch has ${items.length} items, at most ${maxItems} are allowed (${setting})`,
-  );
+/**
+ * What `read` gives for each item of a batch's body, in order, while other work of this node goes on. Bytes that were read are let go.
+ * Throws INVALID_REQUEST for an item that is no JSON, and whatever `read` throws.
+ */
+export function readItems<Result>(body: unknown, read: (item: unknown) => Result): Promise<Result[]> {
+  // Without a body there is no list either.
+  if (!(body instanceof BatchItems)) throw noList();
+  const { texts } = body;
+  return inTurns(texts.keys(), (index) => {
+    const text = texts[index] ?? null;
+    invariant(text !== null, 'an item is read once');
+    texts[index] = null;
+    return read(parseJsonPart(text, ` (item ${index})`));
+  });
 }
 
 /** The bytes of an item's body. Throws INVALID_REQUEST and, for a queue, NOT_IMPLEMENTED. */

@@ -4,9 +4,9 @@ import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { CarillonError } from '../domain/errors.js';
-import { bodyTooLarge } from './delivery-headers.js';
 import { ERROR_STATUS, RETRY_AFTER_SECONDS } from './error-status.js';
 import type { ApiServices } from './services.js';
+import { closeAfterAnswer, hasMuchToCome } from './unread-bodies.js';
 
 /** What is answered in place of a result, also for a single item of a batch. */
 export interface Fault {
@@ -51,19 +51,16 @@ export function unforeseenFault(error: unknown, { chance, logger }: Pick<ApiServ
 
 /** Answers an error; for Fastify's error handler and for its framework errors. */
 export function answerFault(error: unknown, request: FastifyRequest, reply: FastifyReply, services: ApiServices): void {
-  const isTooLarge = error instanceof Error && 'code' in error && error.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
-  const known = isTooLarge ? tooLarge(request) : error;
-  const fault = foreseenFault(known) ?? unforeseenFault(known, services);
+  const fault = foreseenFault(error) ?? unforeseenFault(error, services);
+  if (hasMuchToCome(request.raw)) {
+    void reply.header('connection', 'close');
+    closeAfterAnswer(request.raw);
+  }
   if (fault.status === 429 || fault.status === 503) void reply.header('retry-after', String(RETRY_AFTER_SECONDS));
   void reply
     .code(fault.status)
     .type('application/json; charset=utf-8')
     .send(JSON.stringify({ error: fault.text }));
-}
-
-function tooLarge(request: FastifyRequest): CarillonError {
-  const declared = Number(request.headers['content-length'] ?? Number.NaN);
-  return bodyTooLarge(Number.isSafeInteger(declared) ? declared : null, request.routeOptions.bodyLimit);
 }
 
 /** What node:http could not even read as a request, by the code of its error. */

@@ -86,15 +86,15 @@ export function readParameters(request: FastifyRequest, known: readonly string[]
     add(name, value, 'query parameter');
   }
   if (withBody) {
-    for (const [name, value] of Object.entries(bodyObject(request.body))) {
+    for (const [name, value] of Object.entries(bodyObject(request))) {
       if (value !== null) add(name, value, 'member of the body');
     }
   }
   return new Parameters(values);
 }
 
-function bodyObject(body: unknown): object {
-  const value = parseJson(body) ?? {};
+function bodyObject(request: FastifyRequest): object {
+  const value = parseJson(request) ?? {};
   if (typeof value === 'object' && !Array.isArray(value)) return value;
   throw invalid('the body is JSON but no object, expected an object of filters, or no body');
 }

@@ -3,37 +3,65 @@
 import { KindGuard, type Static, type TSchema } from '@sinclair/typebox';
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler';
 import { Value } from '@sinclair/typebox/value';
+import type { FastifyRequest } from 'fastify';
 import { CarillonError } from '../domain/errors.js';
 import { nearestName } from '../domain/nearest-name.js';
+import { notJson } from './batch-splitter.js';
+import { checkJsonLimits, type JsonLimits } from './json-scanner.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What a JSON body may be; a batch is checked while it is read. */
+    jsonLimits: JsonLimits & { readonly maxBytes: number };
+  }
+}
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
+/** A byte order mark within a batch is none, and no JSON. */
+const utf8Part = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** A body as Fastify hands it on here: always raw bytes, undefined when there was none. */
 export function rawBody(body: unknown): Buffer {
   return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
 }
 
-/** The JSON value of a body; undefined when the body is empty. Throws INVALID_REQUEST. */
-export function parseJson(body: unknown): unknown {
+/** The JSON value of a body; undefined when the body is empty. Throws INVALID_REQUEST, LIMIT_EXCEEDED, PAYLOAD_TOO_LARGE. */
+export function parseJson({ body, jsonLimits }: FastifyRequest): unknown {
   const bytes = rawBody(body);
   if (bytes.length === 0) return undefined;
+  if (bytes.length > jsonLimits.maxBytes) {
+    throw new CarillonError(
+      'PAYLOAD_TOO_LARGE',
+      `the body has ${bytes.length} bytes of JSON, at most ${jsonLimits.maxBytes} are allowed (CARILLON_JSON_MAX_BYTES)`,
+    );
+  }
+  checkJsonLimits(bytes, jsonLimits);
+  return parsed(bytes, utf8);
+}
+
+/** The JSON value of a part of a body that is within its limits; `where` names it in a fault. Throws INVALID_REQUEST. */
+export function parseJsonPart(bytes: Buffer, where: string): unknown {
+  return parsed(bytes, utf8Part, where);
+}
+
+function parsed(bytes: Buffer, decoder: typeof utf8, where = ''): unknown {
   let text: string;
   try {
-    text = utf8.decode(bytes);
+    text = decoder.decode(bytes);
   } catch {
-    throw new CarillonError('INVALID_REQUEST', 'the body is not UTF-8, expected JSON');
+    throw new CarillonError('INVALID_REQUEST', `the body is not UTF-8, expected JSON${where}`);
   }
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new CarillonError('INVALID_REQUEST', `the body is not JSON: ${why.slice(0, 200)}`);
+    throw notJson(why.slice(0, 200) + where);
   }
 }
 
-/** The JSON value of a body, checked against a schema. Throws INVALID_REQUEST with the path of the first fault. */
-export function readJson<Schema extends TSchema>(body: unknown, schema: Schema): Static<Schema> {
-  const value = parseJson(body);
+/** The JSON value of a body, checked against a schema. Throws as parseJson does. */
+export function readJson<Schema extends TSchema>(request: FastifyRequest, schema: Schema): Static<Schema> {
+  const value = parseJson(request);
   if (value === undefined) throw new CarillonError('INVALID_REQUEST', 'the body is empty, expected JSON');
   return checkValue(value, schema, 'the body');
 }
@@ -87,7 +115,15 @@ function expectation(schema: TSchema): string {
   return schema.maxLength === undefined ? 'a string' : `a string of at most ${schema.maxLength} characters`;
 }
 
+const SHOWN_LENGTH = 60;
+
+/** The beginning of a value as JSON, without writing all of a large one. */
 function shown(value: unknown): string {
-  const text = JSON.stringify(value);
-  return text.length <= 60 ? text : `${text.slice(0, 60)}…`;
+  let parts = 0;
+  const text = JSON.stringify(value, (_name, part: unknown) => {
+    parts += 1;
+    if (parts > SHOWN_LENGTH) return undefined;
+    return typeof part === 'string' ? part.slice(0, SHOWN_LENGTH + 1) : part;
+  });
+  return text.length <= SHOWN_LENGTH ? text : `${text.slice(0, SHOWN_LENGTH)}…`;
 }

@@ -67,11 +67,12 @@ const FAULTS = {
   401: 'No token, or one that is not known, was revoked or has expired',
   403: 'A token of the wrong role',
   404: 'Nothing of that name: what the path names, or the tenant of Carillon-Tenant',
+  408: 'The body arrives too slowly (CARILLON_BODY_RATE_MIN_BYTES)',
   409: 'It exists already, or is the last of its kind',
   413: 'The body is too large',
-  429: 'Too many lists of the tenant are being read: try again after Retry-After seconds',
+  429: 'Lists of this tenant are being read, or bodies of its requests fill its share of the node: try again after Retry-After seconds',
   501: 'Queues, URL groups and flow control are not implemented yet',
-  503: 'The table is away, or a read took too long: try again after Retry-After seconds. Nothing was accepted',
+  503: 'PostgreSQL is unavailable, a read took too long, or request bodies fill what the node has for them: try again after Retry-After seconds. Nothing was accepted',
 } as const;
 
 /** The `response` part of a route's schema: what success gives, and which faults there are. */

@@ -1,6 +1,7 @@
 // Collects what a request says about itself: settings by name, and the headers to forward; from HTTP headers, query keys or a
 // batch item, which all mean the same.
 
+import type { Config } from '../config.js';
 import type { HeaderMap } from '../domain/message.js';
 import { CarillonError } from '../domain/errors.js';
 import { nearestName } from '../domain/nearest-name.js';
@@ -53,8 +54,18 @@ export interface HttpSource {
   readonly authorizationIsOurs: boolean;
 }
 
-/** The settings of an HTTP request. A header wins over a query key. Throws INVALID_REQUEST. */
-export function settingsOfHttp(source: HttpSource, maxBytes: number): RequestSettings {
+/** How many headers a request or an item may have, and how many bytes of them may be forwarded. */
+export interface HeaderLimits {
+  readonly maxBytes: number;
+  readonly maxCount: number;
+}
+
+export function headerLimits(config: Config): HeaderLimits {
+  return { maxBytes: config.CARILLON_HEADERS_MAX_BYTES, maxCount: config.CARILLON_HEADERS_COUNT_MAX };
+}
+
+/** The settings of an HTTP request. A header wins over a query key. Throws INVALID_REQUEST, LIMIT_EXCEEDED. */
+export function settingsOfHttp(source: HttpSource, limits: HeaderLimits): RequestSettings {
   const entries: Entry[] = [];
   for (let index = 0; index + 1 < source.rawHeaders.length; index += 2) {
     const name = source.rawHeaders[index] ?? '';
@@ -66,12 +77,12 @@ export function settingsOfHttp(source: HttpSource, maxBytes: number): RequestSet
     const given = new Set(entries.map((entry) => entry.name.toLowerCase()));
     for (const [name, value] of source.query) if (!given.has(name)) entries.push({ name, value, form: 'text' });
   }
-  return collect(entries, source.authorizationIsOurs, maxBytes);
+  return collect(entries, source.authorizationIsOurs, limits);
 }
 
-/** The settings of a batch item: `headers` is an object of names and strings (or lists of strings). Throws INVALID_REQUEST. */
-export function settingsOfObject(headers: unknown, maxBytes: number): RequestSettings {
-  if (headers === undefined || headers === null) return collect([], true, maxBytes);
+/** The settings of a batch item: `headers` is an object of names and strings (or lists of strings). Throws as settingsOfHttp does. */
+export function settingsOfObject(headers: unknown, limits: HeaderLimits): RequestSettings {
+  if (headers === undefined || headers === null) return collect([], true, limits);
   if (typeof headers !== 'object' || Array.isArray(headers)) {
     throw new CarillonError('INVALID_REQUEST', 'headers: expected an object of header names and strings');
   }
@@ -83,9 +94,11 @@ export function settingsOfObject(headers: unknown, maxBytes: number): RequestSet
         throw new CarillonError('INVALID_REQUEST', `headers: ${shown(name)} is no string, expected a string`);
       }
       entries.push({ name, value: String(value), form: 'text' });
+      // Not built up to be refused.
+      if (entries.length > limits.maxCount) throw tooMany(limits.maxCount);
     }
   }
-  return collect(entries, true, maxBytes);
+  return collect(entries, true, limits);
 }
 
 /** The headers to forward with deliveries, with callbacks, and with failure callbacks. */
@@ -95,7 +108,9 @@ class Collector {
   readonly values = new Map<string, string>();
   /** Made when the first comes in: most requests forward few headers or none, and a batch has a thousand items. */
   readonly #headers: Partial<Record<Forwarded, Map<string, string[]>>> = {};
-  bytes = 0;
+  #bytes = 0;
+
+  constructor(private readonly maxBytes: number) {}
 
   set(name: string, entry: Entry): void {
     const text = (entry.form === 'bytes' ? decodeHeaderText(entry.value) : entry.value).trim();
@@ -114,7 +129,13 @@ class Collector {
     if (!isForwardable(name)) return;
     const value = entry.form === 'bytes' ? entry.value : toHeaderBytes(entry.value);
     const canonical = canonicalHeaderName(name);
-    this.bytes += canonical.length + value.length;
+    this.#bytes += canonical.length + value.length;
+    if (this.#bytes > this.maxBytes) {
+      throw new CarillonError(
+        'LIMIT_EXCEEDED',
+        `the headers to forward have ${this.#bytes} bytes and more, at most ${this.maxBytes} are allowed (CARILLON_HEADERS_MAX_BYTES)`,
+      );
+    }
     const headers = (this.#headers[to] ??= new Map<string, string[]>());
     const values = headers.get(canonical);
     if (values === undefined) headers.set(canonical, [value]);
@@ -131,8 +152,20 @@ class Collector {
   }
 }
 
-function collect(entries: readonly Entry[], authorizationIsOurs: boolean, maxBytes: number): RequestSettings {
-  const into = new Collector();
+function tooMany(maxCount: number): CarillonError {
+  return new CarillonError(
+    'LIMIT_EXCEEDED',
+    `there are more than ${maxCount} headers, which is the most that is allowed (CARILLON_HEADERS_COUNT_MAX)`,
+  );
+}
+
+function collect(
+  entries: readonly Entry[],
+  authorizationIsOurs: boolean,
+  { maxBytes, maxCount }: HeaderLimits,
+): RequestSettings {
+  if (entries.length > maxCount) throw tooMany(maxCount);
+  const into = new Collector(maxBytes);
   const others: Entry[] = [];
   for (const entry of entries) {
     // What came in a header can go out in one.
@@ -153,12 +186,6 @@ function collect(entries: readonly Entry[], authorizationIsOurs: boolean, maxByt
     } else into.set(name, entry);
   }
   forwardOthers(into, others, authorizationIsOurs);
-  if (into.bytes > maxBytes) {
-    throw new CarillonError(
-      'LIMIT_EXCEEDED',
-      `the headers to forward have ${into.bytes} bytes, at most ${maxBytes} are allowed (CARILLON_HEADERS_MAX_BYTES)`,
-    );
-  }
   return {
     values: into.values,
     forwarded: into.headers('forwarded'),

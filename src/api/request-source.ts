@@ -5,7 +5,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Config } from '../config.js';
 import { checkDestination } from './destination.js';
 import { rawBody } from './json-body.js';
-import { settingsOfHttp, type RequestSettings } from './request-settings.js';
+import { headerLimits, settingsOfHttp, type RequestSettings } from './request-settings.js';
 
 export interface RequestSource {
   readonly tenantId: number;
@@ -29,7 +29,7 @@ export function requestSource(request: FastifyRequest, config: Config): RequestS
         query: given.settings,
         authorizationIsOurs: request.authorizationIsOurs,
       },
-      config.CARILLON_HEADERS_MAX_BYTES,
+      headerLimits(config),
     ),
     body: rawBody(request.body),
     callerIp: callerIp(request),

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readSubmission } from '../../src/api/message-headers.js';
-import { settingsOfHttp, settingsOfObject, type RequestSettings } from '../../src/api/request-settings.js';
+import { headerLimits, settingsOfHttp, settingsOfObject, type RequestSettings } from '../../src/api/request-settings.js';
 import { configWith, type Config } from '../../src/config.js';
 import { CarillonError } from '../../src/domain/errors.js';
 import { messageIdTimeMs } from '../../src/domain/ids.js';
@@ -13,7 +13,7 @@ import type { Submission } from '../../src/intake/intake.js';
 const NOW_MS = 1_772_000_000_123;
 const config = configWith({ CARILLON_ALLOW_PRIVATE_DESTINATIONS: true });
 const chance = (bytes: number): Uint8Array => Buffer.alloc(bytes, 0xa5);
-const MAX = config.CARILLON_HEADERS_MAX_BYTES;
+const MAX = headerLimits(config);
 
 const http = (headers: Record<string, string>, query: [string, string][] = []): RequestSettings =>
   settingsOfHttp({ rawHeaders: Object.entries(headers).flat(), query, authorizationIsOurs: true }, MAX);
@@ -197,7 +197,7 @@ describe('forwarded headers', () => {
   });
 
   it('are limited in their sum', () => {
-    const text = 'x'.repeat(MAX);
+    const text = 'x'.repeat(MAX.maxBytes);
     expect(refusal(() => http({ 'Upstash-Forward-A': text })).code).toBe('LIMIT_EXCEEDED');
     expect(refusal(() => http({ 'Upstash-Callback-Forward-A': text })).code).toBe('LIMIT_EXCEEDED');
   });

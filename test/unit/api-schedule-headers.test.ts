@@ -1,7 +1,7 @@
 // What a schedule is made of, which id it gets, and how it is shown.
 
 import { describe, expect, it } from 'vitest';
-import { settingsOfHttp } from '../../src/api/request-settings.js';
+import { headerLimits, settingsOfHttp } from '../../src/api/request-settings.js';
 import { readDefinition, readScheduleId } from '../../src/api/schedule-headers.js';
 import { scheduleView } from '../../src/api/schedule-view.js';
 import { configWith } from '../../src/config.js';
@@ -14,7 +14,7 @@ const chance = (bytes: number): Uint8Array => Buffer.alloc(bytes, 1);
 const settingsOf = (headers: Record<string, string>) =>
   settingsOfHttp(
     { rawHeaders: Object.entries(headers).flat(), query: [], authorizationIsOurs: true },
-    config.CARILLON_HEADERS_MAX_BYTES,
+    headerLimits(config),
   );
 
 function define(headers: Record<string, string>, body: string | Buffer = ''): ScheduleDefinition {

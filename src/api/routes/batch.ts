@@ -4,14 +4,14 @@ import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
 import { CarillonError, invariant } from '../../domain/errors.js';
 import type { Submission } from '../../intake/intake.js';
-import { ITEM, ItemFault, inTurns, judged, readBatch, readItemBody, type Refused } from '../batch-items.js';
+import { ITEM, ItemFault, judged, readItemBody, readItems, type Refused } from '../batch-items.js';
 import { valueOf } from '../delivery-headers.js';
 import { checkDestination } from '../destination.js';
 import { checkValue } from '../json-body.js';
 import { readSubmission } from '../message-headers.js';
 import { responses } from '../openapi.js';
 import { callerIp } from '../request-source.js';
-import { settingsOfObject } from '../request-settings.js';
+import { headerLimits, settingsOfObject } from '../request-settings.js';
 import type { ApiServices } from '../services.js';
 import { PublishAnswer, publishAnswer } from './publish.js';
 
@@ -26,21 +26,29 @@ export function registerBatch(app: FastifyInstance, services: ApiServices): void
     '/v2/batch',
     {
       bodyLimit: config.CARILLON_BATCH_MAX_BYTES,
-      config: { access: 'tenant' },
+      config: { access: 'tenant', batch: 'CARILLON_BATCH_MAX_ITEMS' },
       schema: {
         tags: ['messages'],
         summary: 'Send many messages',
         description:
           'At most CARILLON_BATCH_MAX_ITEMS items and CARILLON_BATCH_MAX_BYTES bytes. Answers come in the order of the items; one that was refused has error and status, and the others are accepted nevertheless.',
         body: Type.Array(Item),
-        response: responses({ 200: Type.Array(Type.Union([PublishAnswer, ItemFault])) }, 400, 401, 403, 413, 503),
+        response: responses(
+          { 200: Type.Array(Type.Union([PublishAnswer, ItemFault])) },
+          400,
+          401,
+          403,
+          408,
+          413,
+          429,
+          503,
+        ),
       },
     },
     async (request) => {
       const ip = callerIp(request);
-      const items = readBatch(request.body, config.CARILLON_BATCH_MAX_ITEMS, 'CARILLON_BATCH_MAX_ITEMS');
       const source = { tenantId: request.tenantId, ip, destinations: new Set<string>() };
-      const prepared = await inTurns(items, (item): Prepared =>
+      const prepared = await readItems(request.body, (item): Prepared =>
         judged(() => ({ submission: readItem(item, source, services) })),
       );
       const submissions = prepared.flatMap((item) => ('submission' in item ? [item.submission] : []));
@@ -70,7 +78,7 @@ function readItem(given: unknown, { tenantId, ip, destinations }: BatchSource, s
   const body = readItemBody(item);
   const { destination } = item;
   if (!destinations.has(destination)) destinations.add(checkDestination(destination, config));
-  const settings = settingsOfObject(item.headers, config.CARILLON_HEADERS_MAX_BYTES);
+  const settings = settingsOfObject(item.headers, headerLimits(config));
   if (valueOf(settings, 'Upstash-Cron') !== null) {
     throw new CarillonError(
       'INVALID_REQUEST',

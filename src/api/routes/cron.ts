@@ -67,7 +67,7 @@ export function registerCron(app: FastifyInstance, services: ApiServices): void 
       },
     },
     (request) => {
-      const { cron, timeZone = null, from, count = DEFAULT_COUNT } = readJson(request.body, Preview);
+      const { cron, timeZone = null, from, count = DEFAULT_COUNT } = readJson(request, Preview);
       const expression = givenExpression({ cron, timeZone });
       const fromMs = from === undefined ? clock.nowMs() : parseInstant(String(from), 'from', 'milliseconds');
       return timesOf(expression, { fromMs, count: checkCount(count, maxCount) });

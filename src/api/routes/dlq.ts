@@ -25,7 +25,7 @@ import { deadLetterView } from '../message-view.js';
 import { responses } from '../openapi.js';
 import { readList, readOne, type ReadingRequest } from '../reading.js';
 import { deadLetterObject, dlqBulkParameters, dlqListParameters, idParameter } from '../read-schemas.js';
-import { settingsOfHttp } from '../request-settings.js';
+import { headerLimits, settingsOfHttp } from '../request-settings.js';
 import type { ApiServices } from '../services.js';
 
 const PAGE_COUNT_MAX = 100;
@@ -194,10 +194,7 @@ function registerRetries(app: FastifyInstance, services: ApiServices): void {
     async (request, reply) => {
       const { rawHeaders } = request.raw;
       const { authorizationIsOurs } = request;
-      const settings = settingsOfHttp(
-        { rawHeaders, query: [], authorizationIsOurs },
-        services.config.CARILLON_HEADERS_MAX_BYTES,
-      );
+      const settings = settingsOfHttp({ rawHeaders, query: [], authorizationIsOurs }, headerLimits(services.config));
       const letter = await oneLetter(services, request);
       const message = repeatWith(letter, request.tenantId, settings, services);
       const [pair] = await services.intake.retryDeadLetters(request.tenantId, [{ from: letter.id, message }]);

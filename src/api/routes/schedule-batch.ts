@@ -4,12 +4,12 @@ import { Type, type Static } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
 import { invariant } from '../../domain/errors.js';
 import type { ScheduleToSave } from '../../intake/intake.js';
-import { ITEM, ItemFault, judged, inTurns, readBatch, readItemBody, type Refused } from '../batch-items.js';
+import { ITEM, ItemFault, judged, readItemBody, readItems, type Refused } from '../batch-items.js';
 import { checkDestination } from '../destination.js';
 import { checkValue } from '../json-body.js';
 import { responses } from '../openapi.js';
 import { callerIp } from '../request-source.js';
-import { settingsOfObject } from '../request-settings.js';
+import { headerLimits, settingsOfObject } from '../request-settings.js';
 import { readDefinition, readScheduleId } from '../schedule-headers.js';
 import type { ApiServices } from '../services.js';
 
@@ -37,7 +37,7 @@ export function registerScheduleBatch(app: FastifyInstance, services: ApiService
     '/v2/schedules/batch',
     {
       bodyLimit: config.CARILLON_BATCH_MAX_BYTES,
-      config: { access: 'tenant' },
+      config: { access: 'tenant', batch: 'CARILLON_SCHEDULE_BATCH_MAX_ITEMS' },
       schema: {
         tags: ['schedules'],
         summary: 'Create or replace many schedules',
@@ -46,17 +46,12 @@ export function registerScheduleBatch(app: FastifyInstance, services: ApiService
           'a schedule. Answers come in the order of the items, after all are committed; one that was refused has error and status, and the others ' +
           'are saved nevertheless. With an Upstash-Schedule-Id on each item the call may be repeated: what is there and says the same is left alone.',
         body: Type.Array(Item),
-        response: responses({ 200: Type.Array(Type.Union([Saved, ItemFault])) }, 400, 401, 403, 413, 503),
+        response: responses({ 200: Type.Array(Type.Union([Saved, ItemFault])) }, 400, 401, 403, 408, 413, 429, 503),
       },
     },
     async (request): Promise<Answer[]> => {
       const ip = callerIp(request);
-      const items = readBatch(
-        request.body,
-        config.CARILLON_SCHEDULE_BATCH_MAX_ITEMS,
-        'CARILLON_SCHEDULE_BATCH_MAX_ITEMS',
-      );
-      const prepared = await inTurns(items, (item) => judged(() => readItem(item, ip, services)));
+      const prepared = await readItems(request.body, (item) => judged(() => readItem(item, ip, services)));
       const schedules = prepared.flatMap((item) => ('id' in item ? [item] : []));
       const results = schedules.length === 0 ? [] : await intake.saveSchedules(request.tenantId, schedules);
       const next = results.values();
@@ -77,7 +72,7 @@ export function registerScheduleBatch(app: FastifyInstance, services: ApiService
 function readItem(given: unknown, ip: string | null, services: ApiServices): ScheduleToSave {
   const { config, chance } = services;
   const item = checkValue(given, Item, 'the item');
-  const settings = settingsOfObject(item.headers, config.CARILLON_HEADERS_MAX_BYTES);
+  const settings = settingsOfObject(item.headers, headerLimits(config));
   const destination = checkDestination(item.destination, config);
   const definition = readDefinition({ destination, settings, body: readItemBody(item), callerIp: ip }, config);
   return { id: readScheduleId(settings, definition, chance), definition, paused: item.paused === true };

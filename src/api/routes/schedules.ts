@@ -76,7 +76,7 @@ function registerCreate(app: FastifyInstance, services: ApiServices): void {
         consumes: ['*/*'],
         headers: SCHEDULE_SETTINGS,
         body: Type.Any({ description: 'Bytes, sent with every occurrence; at most CARILLON_BODY_MAX_BYTES' }),
-        response: responses({ 200: ScheduleAnswer }, 400, 401, 403, 413, 501, 503),
+        response: responses({ 200: ScheduleAnswer }, 400, 401, 403, 408, 413, 429, 501, 503),
       },
       // OpenAPI knows a path by its shape, and this one has the shape of those that go by the id.
       config: {

@@ -38,7 +38,7 @@ export function registerTenants(app: FastifyInstance, { database, chance }: ApiS
       },
     },
     async (request, reply) => {
-      const { name } = readJson(request.body, NewTenant);
+      const { name } = readJson(request, NewTenant);
       return reply.code(201).send(tenantView(await createTenant(database, name, chance)));
     },
   );

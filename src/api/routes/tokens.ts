@@ -1,7 +1,7 @@
 // /admin/tenants/{name}/tokens and /admin/tokens: the tokens of a tenant, and those of administrators. For administrators only.
 
 import { Type, type Static } from '@sinclair/typebox';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { parseDuration } from '../../domain/duration.js';
 import { CarillonError } from '../../domain/errors.js';
 import { tenantNamed } from '../../table/tenants.js';
@@ -108,7 +108,7 @@ function addRoutes(app: FastifyInstance, services: ApiServices, { url, whose, pa
       },
     },
     async (request, reply) => {
-      const made = readToken(request.body, Math.floor(clock.nowMs()));
+      const made = readToken(request, Math.floor(clock.nowMs()));
       const limits = { tokensMax: config.CARILLON_TOKENS_MAX, chance };
       const { id, token } = await createToken(database, await owner(request.params), made, limits);
       return reply.code(201).send({ id, label: made.label, expiresAt: made.expiresAtMs, token });
@@ -138,8 +138,8 @@ function addRoutes(app: FastifyInstance, services: ApiServices, { url, whose, pa
 }
 
 /** Throws INVALID_REQUEST. */
-function readToken(body: unknown, nowMs: number): NewToken {
-  const { label = '', expiresAt, expiresIn } = checkValue(parseJson(body) ?? {}, TokenBody, 'the body');
+function readToken(request: FastifyRequest, nowMs: number): NewToken {
+  const { label = '', expiresAt, expiresIn } = checkValue(parseJson(request) ?? {}, TokenBody, 'the body');
   if (!isHeaderValue(label)) {
     throw new CarillonError('INVALID_REQUEST', 'label: it has a control character or a lone surrogate');
   }

@@ -1,0 +1,204 @@
+// Reads the bodies of requests, after the caller is known: within what the node and the tenant may hold, no larger than the route takes,
+// no more slowly than is agreed. A batch is taken apart while it arrives. Whatever is refused is not kept, and nothing of strangers is.
+
+import type { IncomingMessage } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Config } from '../config.js';
+import { CarillonError } from '../domain/errors.js';
+import { type BatchLimits, BatchSplitter } from './batch-splitter.js';
+import { BodyBudget, type HeldBody, SMALL_BODY_BYTES } from './body-budget.js';
+import { bodyTooLarge } from './delivery-headers.js';
+import { jsonLimits } from './json-scanner.js';
+import { closeAfterAnswer } from './unread-bodies.js';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The body is a batch: `request.body` are its items, of which there may be so many as this setting says. */
+    batch?: 'CARILLON_BATCH_MAX_ITEMS' | 'CARILLON_SCHEDULE_BATCH_MAX_ITEMS';
+  }
+  interface FastifyRequest {
+    /** What the body counts in the node's budget, until the handler is done. */
+    heldBody: HeldBody | null;
+  }
+}
+
+/** JSON writes a byte of text in at most six, and base64 in less. Beside its body an item has headers and URLs. */
+const JSON_ESCAPE_BYTES = 6;
+
+/** Whose share the bodies of administrators count in. */
+const ADMINISTRATORS = 0;
+
+const BODY_METHODS = ['POST', 'PUT', 'PATCH', 'DELETE'];
+
+/** To be registered before the routes. `isKnown`: whether the caller has shown who it is. */
+export function readBodies(app: FastifyInstance, config: Config, isKnown: (request: FastifyRequest) => boolean): void {
+  const budget = new BodyBudget(config);
+  app.decorateRequest('heldBody', null);
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (request, payload, done) => {
+    if (request.is404 || !isKnown(request)) {
+      done(null, undefined);
+      return;
+    }
+    new Upload(request, payload, config, budget, done).start();
+  });
+  app.addHook('onRoute', (route) => {
+    const { handler } = route;
+    if (!BODY_METHODS.some((method) => route.method.includes(method))) return;
+    route.handler = async function (request, reply) {
+      try {
+        return await handler.call<typeof this, [typeof request, typeof reply], unknown>(this, request, reply);
+      } finally {
+        request.body = undefined;
+        request.heldBody?.release();
+      }
+    };
+  });
+}
+
+/** What becomes of the bytes. */
+interface Sink {
+  push(chunk: Buffer): void;
+  end(): unknown;
+}
+
+class Whole implements Sink {
+  readonly #chunks: Buffer[] = [];
+
+  push(chunk: Buffer): void {
+    this.#chunks.push(chunk);
+  }
+
+  end(): Buffer {
+    return Buffer.concat(this.#chunks);
+  }
+}
+
+/** One body that arrives. */
+class Upload {
+  readonly #request: FastifyRequest;
+  readonly #payload: IncomingMessage;
+  readonly #config: Config;
+  readonly #budget: BodyBudget;
+  readonly #done: (error: Error | null, body?: unknown) => void;
+  /** Bytes as the client says; null when it does not. */
+  readonly #declared: number | null;
+  readonly #maxBytes: number;
+  #sink: Sink | null = null;
+  #received = 0;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(
+    request: FastifyRequest,
+    payload: IncomingMessage,
+    config: Config,
+    budget: BodyBudget,
+    done: (error: Error | null, body?: unknown) => void,
+  ) {
+    this.#request = request;
+    this.#payload = payload;
+    this.#config = config;
+    this.#budget = budget;
+    this.#done = done;
+    const declared = request.headers['content-length'];
+    this.#declared = declared === undefined ? null : Number(declared);
+    this.#maxBytes = request.routeOptions.bodyLimit;
+  }
+
+  start(): void {
+    const declared = this.#declared ?? 0;
+    try {
+      if (declared > this.#maxBytes) throw bodyTooLarge(declared, this.#maxBytes);
+      this.#request.heldBody = this.#budget.hold(this.#request.authenticatedTenantId ?? ADMINISTRATORS, declared);
+    } catch (error) {
+      this.#refuse(error);
+      return;
+    }
+    this.#sink = sinkOf(this.#request, this.#config);
+    this.#payload.on('data', this.#onData);
+    this.#payload.on('end', this.#onEnd);
+    this.#payload.on('error', this.#onError);
+    if (this.#declared === null || declared > SMALL_BODY_BYTES) this.#watchRate();
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.#received += chunk.length;
+    try {
+      if (this.#received > this.#maxBytes) throw bodyTooLarge(this.#declared, this.#maxBytes);
+      this.#request.heldBody?.growTo(this.#received);
+      this.#sink?.push(chunk);
+    } catch (error) {
+      this.#refuse(error);
+    }
+  };
+
+  readonly #onEnd = (): void => {
+    this.#unlisten();
+    let body: unknown;
+    try {
+      body = this.#sink?.end();
+    } catch (error) {
+      this.#refuse(error);
+      return;
+    }
+    this.#done(null, body);
+  };
+
+  /** The client went away, or what it sent was no body. */
+  readonly #onError = (error: Error): void => {
+    this.#refuse(new CarillonError('INVALID_REQUEST', `the body did not arrive whole: ${error.message}`));
+  };
+
+  /** Whoever announces much and sends little takes room from others. */
+  #watchRate(): void {
+    const { CARILLON_BODY_RATE_MIN_BYTES: rate, CARILLON_BODY_STALL_MS: everyMs } = this.#config;
+    if (rate === 0) return;
+    const least = (rate * everyMs) / 1_000;
+    let before = 0;
+    this.#timer = setInterval(() => {
+      if (this.#received - before < least) this.#refuse(tooSlow(this.#received - before, everyMs, rate));
+      before = this.#received;
+    }, everyMs);
+  }
+
+  #refuse(error: unknown): void {
+    this.#unlisten();
+    this.#sink = null;
+    this.#request.heldBody?.release();
+    closeAfterAnswer(this.#payload);
+    this.#done(error as Error);
+  }
+
+  #unlisten(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#payload.off('data', this.#onData);
+    this.#payload.off('end', this.#onEnd);
+    this.#payload.off('error', this.#onError);
+  }
+}
+
+function sinkOf(request: FastifyRequest, config: Config): Sink {
+  const setting = request.routeOptions.config.batch;
+  return setting === undefined ? new Whole() : new BatchSplitter(batchLimits(config, setting));
+}
+
+function batchLimits(
+  config: Config,
+  itemsSetting: NonNullable<FastifyRequest['routeOptions']['config']['batch']>,
+): BatchLimits {
+  const { CARILLON_BODY_MAX_BYTES, CARILLON_HEADERS_MAX_BYTES, CARILLON_URL_MAX_BYTES } = config;
+  const content = CARILLON_BODY_MAX_BYTES + 2 * CARILLON_HEADERS_MAX_BYTES + 4 * CARILLON_URL_MAX_BYTES;
+  return {
+    ...jsonLimits(config),
+    maxItems: config[itemsSetting],
+    itemsSetting,
+    maxItemBytes: JSON_ESCAPE_BYTES * content,
+  };
+}
+
+function tooSlow(bytes: number, durationMs: number, rate: number): CarillonError {
+  return new CarillonError(
+    'BODY_TOO_SLOW',
+    `the body brought ${bytes} bytes in ${durationMs} ms, expected at least ${rate} bytes a second (CARILLON_BODY_RATE_MIN_BYTES)`,
+  );
+}

@@ -1,0 +1,129 @@
+// Walks over JSON as bytes, chunk by chunk, without building anything: it knows strings and nesting, and nothing else. What JSON.parse
+// would refuse may pass here; what is too deep or has too many values ends before anything is built of it.
+
+import type { Config } from '../config.js';
+import { CarillonError } from '../domain/errors.js';
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+export interface JsonLimits {
+  /** How deep lists and objects may lie in each other. */
+  readonly maxDepth: number;
+  /** How many elements and members there may be. */
+  readonly maxValues: number;
+}
+
+export function jsonLimits(config: Config): JsonLimits {
+  return { maxDepth: config.CARILLON_JSON_DEPTH_MAX, maxValues: config.CARILLON_JSON_VALUES_MAX };
+}
+
+export class JsonScanner {
+  readonly #limits: JsonLimits;
+  #depth = 0;
+  #values = 0;
+  #inString = false;
+  #escaped = false;
+
+  constructor(limits: JsonLimits) {
+    this.#limits = limits;
+  }
+
+  /** How many lists and objects are open. */
+  get depth(): number {
+    return this.#depth;
+  }
+
+  /** Values are counted anew from here. */
+  restartCount(): void {
+    this.#values = 0;
+  }
+
+  /**
+   * Goes on from `from` to the next byte that ends an element of the outermost list: a comma, or what closes the list. Returns its place, or
+   * -1 when the chunk ends before. Throws LIMIT_EXCEEDED.
+   */
+  next(chunk: Buffer, from: number): number {
+    const end = chunk.length;
+    let at = from;
+    while (at < end) {
+      if (this.#inString) {
+        at = this.#skipString(chunk, at);
+        continue;
+      }
+      switch (chunk[at++]) {
+        case QUOTE:
+          this.#inString = true;
+          break;
+        case OPEN_BRACKET:
+        case OPEN_BRACE:
+          this.#open();
+          break;
+        case CLOSE_BRACKET:
+        case CLOSE_BRACE:
+          this.#depth -= 1;
+          if (this.#depth <= 0) return at - 1;
+          break;
+        case COMMA:
+          this.#count();
+          if (this.#depth <= 1) return at - 1;
+          break;
+        default:
+          break;
+      }
+    }
+    return -1;
+  }
+
+  #skipString(chunk: Buffer, from: number): number {
+    const end = chunk.length;
+    let at = from;
+    if (this.#escaped) {
+      this.#escaped = false;
+      at += 1;
+    }
+    while (at < end) {
+      const byte = chunk[at++];
+      if (byte === QUOTE) {
+        this.#inString = false;
+        return at;
+      }
+      if (byte !== BACKSLASH) continue;
+      if (at === end) this.#escaped = true;
+      at += 1;
+    }
+    return end;
+  }
+
+  #open(): void {
+    this.#depth += 1;
+    this.#count();
+    if (this.#depth <= this.#limits.maxDepth) return;
+    throw new CarillonError(
+      'LIMIT_EXCEEDED',
+      `the JSON is nested more than ${this.#limits.maxDepth} deep, which is the most that is allowed (CARILLON_JSON_DEPTH_MAX)`,
+    );
+  }
+
+  #count(): void {
+    this.#values += 1;
+    if (this.#values <= this.#limits.maxValues) return;
+    throw new CarillonError(
+      'LIMIT_EXCEEDED',
+      `the JSON has more than ${this.#limits.maxValues} members and elements, which is the most that is allowed (CARILLON_JSON_VALUES_MAX)`,
+    );
+  }
+}
+
+/** Throws LIMIT_EXCEEDED for a JSON text that is too deep, or has too many values. */
+export function checkJsonLimits(bytes: Buffer, limits: JsonLimits): void {
+  const scanner = new JsonScanner(limits);
+  let at = 0;
+  do at = scanner.next(bytes, at) + 1;
+  while (at > 0);
+}
