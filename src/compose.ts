@@ -4,8 +4,9 @@ import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { Admission } from './actor/admission.js';
 import { Attempts } from './actor/attempts.js';
-import { Deferrals } from './actor/deferral.js';
+import { FaultyEntries } from './actor/faulty-entries.js';
 import { Firing } from './actor/firing.js';
 import type { ActorParts } from './actor/actor-parts.js';
 import { SigningKeyCache } from './actor/signing-keys.js';
@@ -16,7 +17,6 @@ import { buildApp } from './api/app.js';
 import type { ClusterView, Readiness } from './api/services.js';
 import type { Config } from './config.js';
 import { createHttpClient, type HttpClient } from './delivery/http-client.js';
-import { HostLimiter } from './delivery/host-limiter.js';
 import { CarillonError } from './domain/errors.js';
 import type { TierBounds } from './domain/tier.js';
 import { NodeIntake } from './intake/node-intake.js';
@@ -123,7 +123,8 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
   });
   const http = createHttpClient({
     allowPrivate: config.CARILLON_ALLOW_PRIVATE_DESTINATIONS,
-    connectionsPerOrigin: config.CARILLON_HOST_CONCURRENCY,
+    // Who may open one is decided before (actor/admission.ts), for each tenant by itself.
+    connectionsPerOrigin: config.CARILLON_CONCURRENCY,
     keepBytes: config.CARILLON_RESPONSE_KEPT_BYTES,
   });
   const cluster = makeCluster({
@@ -364,7 +365,12 @@ function actorParts(given: {
   });
   const perHost = config.CARILLON_HOST_CONCURRENCY;
   const waitingPerHost = Math.max(1, Math.floor(perHost / 4));
-  const hosts = new HostLimiter({ capacity: config.CARILLON_CONCURRENCY, perHost, waitingPerHost });
+  const admission = new Admission({
+    capacity: config.CARILLON_CONCURRENCY,
+    perTenant: config.CARILLON_TENANT_CONCURRENCY,
+    perHost,
+    waitingPerHost,
+  });
   return {
     queue,
     offers,
@@ -372,8 +378,8 @@ function actorParts(given: {
     attempts,
     firing,
     slots: new Slots(config.CARILLON_CONCURRENCY, { gather: gatheredSlots(config) }),
-    hosts,
-    deferrals: new Deferrals(hosts),
+    admission,
+    faulty: new FaultyEntries({ recorder, offers, clock, log, mostTries: config.CARILLON_FAULTY_TRIES }),
     clock,
     time: processTime,
     log,

@@ -111,7 +111,19 @@ export const SETTINGS = {
     100,
     1,
     5_000,
-    'Most deliveries a node has under way to one destination host; never more than CARILLON_CONCURRENCY leaves free.',
+    'Most deliveries a node has under way for one tenant to one destination host, whatever the port; never more than CARILLON_CONCURRENCY leaves free.',
+  ),
+  CARILLON_TENANT_CONCURRENCY: integer(
+    5_000,
+    1,
+    5_000,
+    'Most deliveries a node has under way for one tenant; never more than nine tenths of CARILLON_CONCURRENCY, nor, while other tenants have some, than it leaves free.',
+  ),
+  CARILLON_FAULTY_TRIES: integer(
+    5,
+    1,
+    100,
+    'How often work is tried that fails before an attempt can be made; then a message is a dead letter, and a schedule says what is wrong with it.',
   ),
   CARILLON_CLAIM_BATCH: integer(50, 1, 1_000, 'Most entries that one claim takes from a shard.'),
   CARILLON_VISIBILITY_MS: integer(

@@ -113,7 +113,7 @@ async function updateMessages(connection: Queryable, outcomes: readonly Outcome[
 }
 
 /** PostgreSQL's text has no NUL and no half surrogates: a replacement character stands for each. */
-function storableText(text: string | null): string | null {
+export function storableText(text: string | null): string | null {
   return text === null ? null : text.replace(/\0|\p{Surrogate}/gu, '\ufffd');
 }
 
