@@ -346,6 +346,9 @@ function actorParts(given: {
       defaultTimeoutMs: config.CARILLON_TIMEOUT_MS,
       keptBytes: config.CARILLON_RESPONSE_KEPT_BYTES,
       answerBytes: config.CARILLON_RESPONSE_MAX_BYTES,
+      retriedAnswerBytes: config.CARILLON_CALLBACK_ANSWER_BYTES,
+      copiedSourceBytes: config.CARILLON_CALLBACK_SOURCE_BYTES,
+      depthMax: config.CARILLON_DEPTH_MAX,
     },
   });
   const firing = new Firing({

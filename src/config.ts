@@ -217,6 +217,12 @@ export const SETTINGS = {
   CARILLON_HEADERS_MAX_BYTES: integer(16 * KIB, KIB, 64 * KIB, 'Most bytes of forwarded headers of one message.'),
   CARILLON_URL_MAX_BYTES: integer(4 * KIB, 64, 16 * KIB, 'Longest destination or callback URL.'),
   CARILLON_DELAY_MAX_MS: integer(400 * DAY, MINUTE, 3_650 * DAY, 'Furthest due time.'),
+  CARILLON_DEPTH_MAX: integer(
+    16,
+    1,
+    1_000,
+    'How deep a chain of work may be that makes work: a delivery that calls the API makes messages one deeper, and so does a callback.',
+  ),
   CARILLON_LABELS_MAX: integer(16, 1, 64, 'Most labels of one message.'),
   CARILLON_INLINE_MAX_BYTES: integer(
     4 * KIB,
@@ -226,6 +232,18 @@ export const SETTINGS = {
   ),
   CARILLON_RESPONSE_KEPT_BYTES: integer(4 * KIB, 0, MIB, 'How much of the answer the record keeps.'),
   CARILLON_RESPONSE_MAX_BYTES: integer(MIB, 0, 64 * MIB, 'How much of an answer is read (and given to a callback).'),
+  CARILLON_CALLBACK_ANSWER_BYTES: integer(
+    16 * KIB,
+    0,
+    64 * MIB,
+    'How much of an answer the callback of an attempt carries that is followed by another; the last one has CARILLON_RESPONSE_MAX_BYTES of it.',
+  ),
+  CARILLON_CALLBACK_SOURCE_BYTES: integer(
+    KIB,
+    0,
+    64 * KIB,
+    'Larger messages (headers and body) are not copied into their callbacks but read when these are sent.',
+  ),
   CARILLON_CALENDAR_COUNT_MAX: integer(100, 1, 100, 'Most times a calendar preview answers with.'),
 
   CARILLON_DEDUPLICATION_MS: integer(

@@ -6,6 +6,7 @@ import { CarillonError } from '../domain/errors.js';
 import { nearestName } from '../domain/nearest-name.js';
 import { canonicalHeaderName, isForwardable, toHeaderBytes } from '../delivery/request-headers.js';
 import { TENANT_HEADER } from './auth.js';
+import { depthAfter, isDepthHeader } from './depth.js';
 import { decodeHeaderText, isHeaderName, isHeaderValue } from './header-text.js';
 import type { QuerySettings } from './raw-target.js';
 
@@ -29,6 +30,8 @@ export interface RequestSettings {
   readonly forwarded: HeaderMap;
   readonly callbackForwarded: HeaderMap;
   readonly failureCallbackForwarded: HeaderMap;
+  /** How deep what is made by the request lies (depth.ts). */
+  readonly depth: number;
 }
 
 /** A header as it came in. `bytes`: a value of a real HTTP header. `text`: one that came in JSON or percent-encoded. */
@@ -69,9 +72,9 @@ export function settingsOfHttp(source: HttpSource, maxBytes: number): RequestSet
   return collect(entries, source.authorizationIsOurs, maxBytes);
 }
 
-/** The settings of a batch item: `headers` is an object of names and strings (or lists of strings). Throws INVALID_REQUEST. */
-export function settingsOfObject(headers: unknown, maxBytes: number): RequestSettings {
-  if (headers === undefined || headers === null) return collect([], true, maxBytes);
+/** The settings of a batch item: `headers` is an object of names and strings (or lists of strings); `depth` that of the batch. Throws INVALID_REQUEST. */
+export function settingsOfObject(headers: unknown, maxBytes: number, depth = 0): RequestSettings {
+  if (headers === undefined || headers === null) return collect([], true, maxBytes, depth);
   if (typeof headers !== 'object' || Array.isArray(headers)) {
     throw new CarillonError('INVALID_REQUEST', 'headers: expected an object of header names and strings');
   }
@@ -85,7 +88,7 @@ export function settingsOfObject(headers: unknown, maxBytes: number): RequestSet
       entries.push({ name, value: String(value), form: 'text' });
     }
   }
-  return collect(entries, true, maxBytes);
+  return collect(entries, true, maxBytes, depth);
 }
 
 /** The headers to forward with deliveries, with callbacks, and with failure callbacks. */
@@ -96,6 +99,11 @@ class Collector {
   /** Made when the first comes in: most requests forward few headers or none, and a batch has a thousand items. */
   readonly #headers: Partial<Record<Forwarded, Map<string, string[]>>> = {};
   bytes = 0;
+  depth: number;
+
+  constructor(depth: number) {
+    this.depth = depth;
+  }
 
   set(name: string, entry: Entry): void {
     const text = (entry.form === 'bytes' ? decodeHeaderText(entry.value) : entry.value).trim();
@@ -131,8 +139,13 @@ class Collector {
   }
 }
 
-function collect(entries: readonly Entry[], authorizationIsOurs: boolean, maxBytes: number): RequestSettings {
-  const into = new Collector();
+function collect(
+  entries: readonly Entry[],
+  authorizationIsOurs: boolean,
+  maxBytes: number,
+  outerDepth = 0,
+): RequestSettings {
+  const into = new Collector(outerDepth);
   const others: Entry[] = [];
   for (const entry of entries) {
     // What came in a header can go out in one.
@@ -144,6 +157,7 @@ function collect(entries: readonly Entry[], authorizationIsOurs: boolean, maxByt
     }
     const name = entry.name.toLowerCase();
     if (!name.startsWith('upstash-') && !name.startsWith('carillon-')) others.push(entry);
+    else if (isDepthHeader(name)) into.depth = Math.max(into.depth, depthAfter(entry.value));
     else if (name.startsWith('carillon-')) setCarillon(into, name, entry);
     else if (name.startsWith(FORWARD)) forwardOrSet(into, name.slice(FORWARD.length), entry);
     else if (name.startsWith(CALLBACK_FORWARD))
@@ -164,6 +178,7 @@ function collect(entries: readonly Entry[], authorizationIsOurs: boolean, maxByt
     forwarded: into.headers('forwarded'),
     callbackForwarded: into.headers('callbackForwarded'),
     failureCallbackForwarded: into.headers('failureCallbackForwarded'),
+    depth: into.depth,
   };
 }
 

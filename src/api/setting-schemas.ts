@@ -21,6 +21,9 @@ const DELIVERY: TProperties = {
   ),
   'Upstash-Failure-Callback': optional('URL told once when all attempts have failed; suffixes as above'),
   'Upstash-Label': optional('Comma-separated labels to find the work by'),
+  'Carillon-Depth': optional(
+    'As a delivery carries it, when the request comes of one: what it makes is one deeper, at most CARILLON_DEPTH_MAX',
+  ),
   'Upstash-Redact-Fields': optional('Comma-separated body, header, header[Name]: shown as a hash in the API'),
 };
 

@@ -1,5 +1,5 @@
 // Builds the JSON that callbacks and failure callbacks carry: what was sent, and what the receiver answered.
-import type { HeaderMap } from '../domain/message.js';
+import type { HeaderMap, Request } from '../domain/message.js';
 import { canonicalHeaders } from './request-headers.js';
 
 export interface CallbackInput {
@@ -8,13 +8,16 @@ export interface CallbackInput {
   readonly header: HeaderMap;
   /** The receiver's answer, or the error text when there was none. */
   readonly body: Uint8Array;
+  /** Whether the answer was longer. */
+  readonly isBodyCut?: boolean;
   readonly retried: number;
   readonly maxRetries: number;
   readonly sourceMessageId: string;
   readonly url: string;
   readonly method: string;
-  readonly sourceHeader: HeaderMap;
-  readonly sourceBody: Uint8Array;
+  /** What the source message was sent with. Left out when they are put in later (completeCallbackBody). */
+  readonly sourceHeader?: HeaderMap;
+  readonly sourceBody?: Uint8Array;
   /** When the source message was due. */
   readonly notBeforeMs: number;
   readonly createdAtMs: number;
@@ -33,6 +36,7 @@ export function buildCallbackBody(input: CallbackInput): Buffer {
       status: input.status,
       header: canonicalHeaders(input.header),
       body: base64(input.body),
+      bodyTruncated: input.isBodyCut === true ? true : undefined,
       retried: input.retried,
       maxRetries: input.maxRetries,
       sourceMessageId: input.sourceMessageId,
@@ -41,7 +45,7 @@ export function buildCallbackBody(input: CallbackInput): Buffer {
       url: input.url,
       method: input.method,
       sourceHeader: input.sourceHeader,
-      sourceBody: base64(input.sourceBody),
+      sourceBody: input.sourceBody === undefined ? undefined : base64(input.sourceBody),
       notBefore: input.notBeforeMs,
       createdAt: input.createdAtMs,
       scheduleId: input.scheduleId ?? undefined,
@@ -49,6 +53,12 @@ export function buildCallbackBody(input: CallbackInput): Buffer {
       dlqId: input.dlqId ?? undefined,
     }),
   );
+}
+
+/** A callback's body that was made without its source, with it. */
+export function completeCallbackBody(stored: Buffer, source: Pick<Request, 'headers' | 'body'>): Buffer {
+  const fields = JSON.parse(stored.toString()) as object;
+  return Buffer.from(JSON.stringify({ ...fields, sourceHeader: source.headers, sourceBody: base64(source.body) }));
 }
 
 function base64(bytes: Uint8Array): string {

@@ -7,8 +7,10 @@ import { messageOfDeadLetter } from '../../domain/dead-letter.js';
 import { toWireMessageId, type MessageId } from '../../domain/ids.js';
 import { dropDeadLetters, getDeadLetters, pageDeadLetters } from '../../table/dead-letters.js';
 import type { DeadLetter, DeadLetterQuery, DeadLetterRef } from '../../table/dead-letters.js';
+import { withWholeBody } from '../callback-source.js';
 import { readCursor, writeCursor } from '../cursor.js';
 import { repeatOf, repeatWith } from '../dead-letter-retry.js';
+import { requestDepth } from '../depth.js';
 import {
   DATE_FILTERS,
   invalid,
@@ -91,7 +93,10 @@ function registerReads(app: FastifyInstance, services: ApiServices): void {
         response: responses({ 200: deadLetterObject }, 401, 403, 404, 503),
       },
     },
-    async (request) => deadLetterView(await oneLetter(services, request)),
+    async (request) => {
+      const letter = await oneLetter(services, request);
+      return deadLetterView(await withWholeBody(services.database, request.tenantId, letter));
+    },
   );
 }
 
@@ -149,9 +154,11 @@ function registerRetries(app: FastifyInstance, services: ApiServices): void {
     },
     async (request, reply) => {
       const parameters = readParameters(request, DLQ_PARAMETERS, true);
+      const depth = requestDepth(request, services.config);
       const page = await readPage(services, request.tenantId, parameters, BULK_COUNT_MAX);
       const answers: { messageId: string }[] = [];
-      for (const refs of byBodyBytes(page.refs)) answers.push(...(await retryMany(services, request.tenantId, refs)));
+      for (const refs of byBodyBytes(page.refs))
+        answers.push(...(await retryMany(services, request.tenantId, refs, depth)));
       return reply.code(201).send({ responses: answers, ...page.cursor });
     },
   );
@@ -201,10 +208,11 @@ async function retryMany(
   services: ApiServices,
   tenantId: number,
   refs: readonly DeadLetterRef[],
+  depth: number,
 ): Promise<{ messageId: string }[]> {
   const ids = refs.map((ref) => ref.id);
   const letters = await getDeadLetters(services.database, tenantId, ids);
-  const retries = letters.map((letter) => ({ from: letter.id, message: repeatOf(letter, tenantId, services) }));
+  const retries = letters.map((letter) => ({ from: letter.id, message: repeatOf(letter, tenantId, services, depth) }));
   const pairs = retries.length === 0 ? [] : await services.intake.retryDeadLetters(tenantId, retries);
   return pairs.map((pair) => ({ messageId: toWireMessageId(pair.to) }));
 }
