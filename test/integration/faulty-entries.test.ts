@@ -42,7 +42,7 @@ describe('an entry that cannot be worked on', () => {
   let node: TestNode;
   let redis: Redis;
   beforeAll(async () => {
-    node = await startTestNode({ CARILLON_RESCUE_EVERY_MS: 200 });
+    node = await startTestNode({ CARILLON_RESCUE_EVERY_MS: 200, CARILLON_IDLE_CLAIM_MS: 200 });
     redis = new Redis(node.config.CARILLON_REDIS_URL);
   });
   afterAll(async () => {
@@ -64,10 +64,11 @@ describe('an entry that cannot be worked on', () => {
 
   async function entriesInRedis(): Promise<string[]> {
     const keys = Array.from({ length: TEST_SHARDS }, (_, shard) => shardKeys(node.config.CARILLON_REDIS_PREFIX, shard));
+    // At once for each shard: what circles is in one of the two at any time.
     const lists = await Promise.all(
-      keys.flatMap(({ due, inflight }) => [due, inflight].map((key) => redis.zrange(key, 0, '-1'))),
+      keys.map(({ due, inflight }) => redis.multi().zrange(due, '0', '-1').zrange(inflight, '0', '-1').exec()),
     );
-    return lists.flat();
+    return lists.flatMap((results) => (results ?? []).flatMap(([, found]) => found as string[]));
   }
 
   it('because its tenant does not exist is a dead letter with the reason, and out of Redis', async () => {
@@ -100,6 +101,26 @@ describe('an entry that cannot be worked on', () => {
       expect(entries).not.toContain('no-id');
       expect(entries).not.toContain('s:99999999999:none');
     });
+  });
+
+  it('because it is a schedule of another shard is taken out of that, and the schedule fires in its own', async () => {
+    await schedule(node, 'elsewhere', '* * * * * *');
+    const [row] = await node.database.text<{ shard: number }>("select shard from schedules where id = 'elsewhere'");
+    const { due, inflight } = shardKeys(node.config.CARILLON_REDIS_PREFIX, (row!.shard + 1) % TEST_SHARDS);
+    await redis.zadd(due, Date.now() - 60_000, 's:1:elsewhere');
+    const isHere = ({ scheduleId }: { scheduleId: string | undefined }): boolean => scheduleId === 'elsewhere';
+    const { length } = node.sink.calls.filter(isHere);
+    await node.sink.waitFor(length + 2, isHere);
+    await until(async () => {
+      // At once: what circles is in one of the two at any time.
+      const found = await redis.multi().zscore(due, 's:1:elsewhere').zscore(inflight, 's:1:elsewhere').exec();
+      expect(found).toEqual([
+        [null, null],
+        [null, null],
+      ]);
+    });
+    expect((await scheduleOf(node, 'elsewhere'))?.state).toBe('active');
+    await node.call('DELETE', '/v2/schedules/elsewhere');
   });
 
   it('because what Redis has of it cannot be read is delivered by its row', async () => {
