@@ -4,6 +4,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 // What only means something on a Redis Cluster, behind Sentinels or through PgBouncer is run by `npm run test:topologies`.
 const elsewhere = process.env.CARILLON_TEST_TOPOLOGY === undefined ? ['test/topologies/**'] : [];
 
+// The unit tests alone need neither PostgreSQL nor Redis.
+const withStores = process.env.CARILLON_TEST_STORES !== 'none';
+
 /** Long ones first, the longest before all others, so that in the end no worker waits for another's. */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -17,7 +20,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...elsewhere],
-    globalSetup: ['test/support/global-setup.ts'],
+    globalSetup: withStores ? ['test/support/global-setup.ts'] : [],
     pool: 'forks',
     // Loading the code anew for each file cost a minute of the whole run, and no test leaves anything behind in it.
     isolate: false,

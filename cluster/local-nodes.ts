@@ -1,8 +1,12 @@
-/** The nodes of a local cluster: started together, each with its log; one that ends stays down until somebody asks for it. */
+/**
+ * The nodes of a local cluster: started together, each with its log. One that ends by itself is started again; one that somebody killed or
+ * stopped stays down until somebody asks for it.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
+import { Backoff } from './backoff.js';
 import { ControlFault } from './control.js';
 import type { NodeRecord } from './cluster-file.js';
-import { startNode, untilReady, type NodeProcess } from './node-process.js';
+import { startNode, untilReady, type NodeEnd, type NodeProcess } from './node-process.js';
 import type { NodePlace } from './node-settings.js';
 import type { ProcessIdentity } from './processes.js';
 import { StartFault } from './start-fault.js';
@@ -18,7 +22,9 @@ export interface LocalNodesOptions {
 interface Member {
   readonly place: NodePlace;
   readonly prefix: string;
+  readonly backoff: Backoff;
   process?: NodeProcess;
+  startedAtMs: number;
   /** How it ended; undefined while it runs. */
   ended: string | undefined;
 }
@@ -32,6 +38,7 @@ export class LocalNodes {
   readonly #members: readonly Member[];
   #isReady = false;
   #isStopping = false;
+  #onStaysDown: (reason: string) => void = () => undefined;
   #giveUp: (fault: StartFault) => void = () => undefined;
   /** Rejects when a node ends before all were ready once. */
   readonly #failed = new Promise<never>((_resolve, reject) => {
@@ -45,6 +52,8 @@ export class LocalNodes {
       const colour = COLOURS[index % COLOURS.length];
       return {
         place,
+        backoff: new Backoff(),
+        startedAtMs: 0,
         ended: 'not started',
         prefix: process.stdout.isTTY ? `\u001b[${colour}m${name}\u001b[0m ` : `${name} `,
       };
@@ -103,23 +112,22 @@ export class LocalNodes {
     );
   }
 
-  /** Settles with the words of its end when the one node of a cluster without load balancer has ended. */
-  async untilFirstEnded(): Promise<string> {
-    const [first] = this.#members;
-    await first?.process?.ended;
-    return first === undefined ? '' : reasonOf(first);
+  /** Settles with the words of its end when a node stays down. */
+  untilOneStaysDown(): Promise<string> {
+    return new Promise((resolve) => (this.#onStaysDown = resolve));
   }
 
   #spawn(member: Member): NodeProcess {
     const { place, prefix } = member;
     const started = startNode({ environment: this.options.environmentOf(place), log: place.log, prefix });
     member.process = started;
+    member.startedAtMs = performance.now();
     member.ended = undefined;
-    void started.ended.then((how) => this.#note(member, how));
+    void started.ended.then((end) => this.#note(member, end));
     return started;
   }
 
-  #note(member: Member, how: string): void {
+  #note(member: Member, { how, byItself }: NodeEnd): void {
     member.ended = how;
     if (this.#isStopping) return;
     const { name, log } = member.place;
@@ -128,9 +136,30 @@ export class LocalNodes {
       return;
     }
     this.options.onChange();
+    if (byItself) {
+      this.#startAgain(member);
+      return;
+    }
     this.options.say(`${name} ended (${how}) and stays down until: npx carillon node start ${name}`);
+    this.#onStaysDown(reasonOf(member));
     if (this.identities().length === 0)
       this.options.say('No node is left: nothing is accepted or delivered until one is started');
+  }
+
+  /** A crash, or an end that the node chose: its log says why, and the others go on meanwhile. */
+  #startAgain(member: Member): void {
+    const { name, log } = member.place;
+    const pauseMs = member.backoff.next(performance.now() - member.startedAtMs);
+    this.options.say(
+      `${name} ended by itself (${reasonOf(member)}); it is started again in ${pauseMs / 1000} s; its log is ${log}`,
+    );
+    setTimeout(() => {
+      // Somebody asked for it meanwhile, or for the end of all.
+      if (this.#isStopping || member.ended === undefined) return;
+      this.#spawn(member);
+      this.options.say(`${name} is started again (process ${pidOf(member)})`);
+      this.options.onChange();
+    }, pauseMs).unref();
   }
 }
 

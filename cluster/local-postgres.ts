@@ -61,6 +61,11 @@ const SETTINGS: Readonly<Record<string, string>> = {
   full_page_writes: 'on',
   shared_buffers: '192MB',
   max_connections: '100',
+  // A node behind a cut network is given up in half a minute, and not in two hours.
+  tcp_keepalives_idle: '10',
+  tcp_keepalives_interval: '5',
+  tcp_keepalives_count: '3',
+  tcp_user_timeout: '15000',
   max_wal_size: '2GB',
   timezone: 'UTC',
   log_timezone: 'UTC',

@@ -8,10 +8,17 @@ import { prettyFactory } from 'pino-pretty';
 import { shardRanges } from '../src/domain/shard-ranges.js';
 import { identify, type ProcessIdentity } from './processes.js';
 
+export interface NodeEnd {
+  /** In words: "exit code 1", "signal SIGKILL". */
+  readonly how: string;
+  /** False when somebody ended it on purpose: it was killed, or asked to stop and did. */
+  readonly byItself: boolean;
+}
+
 export interface NodeProcess {
   readonly identity: ProcessIdentity;
-  /** How it ended, in words, once it has and its last log line was written. */
-  readonly ended: Promise<string>;
+  /** How it ended, once it has and its last log line was written. */
+  readonly ended: Promise<NodeEnd>;
   /** What it said last before it gave up, if it did. */
   lastWords(): string | undefined;
   /** Asks it to drain and go; kills it if it takes longer than `graceMs`, or when `hurry` settles. */
@@ -23,6 +30,8 @@ const LOG_ROTATE_BYTES = 64 * 2 ** 20;
 const READY_POLL_MS = 50;
 
 const FATAL = 60;
+/** Signals that somebody sends to end a process; a crash has others (SIGABRT, SIGSEGV). */
+const ENDED_ON_PURPOSE: ReadonlySet<NodeJS.Signals> = new Set(['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP']);
 
 export interface NodeStart {
   readonly environment: NodeJS.ProcessEnv;
@@ -85,7 +94,7 @@ export async function untilReady(url: string, until: Promise<unknown>): Promise<
   return false;
 }
 
-function follow(child: ChildProcess, log: string, prefix: string, onFatal: (text: string) => void): Promise<string> {
+function follow(child: ChildProcess, log: string, prefix: string, onFatal: (text: string) => void): Promise<NodeEnd> {
   const file = createWriteStream(log, { flags: 'a', mode: 0o600 });
   // A full disk must not end the cluster.
   file.on('error', (error) => process.stdout.write(`${log} cannot be written: ${error.message}\n`));
@@ -106,9 +115,10 @@ function follow(child: ChildProcess, log: string, prefix: string, onFatal: (text
     });
   }
   return new Promise((resolve) => {
-    child.once('error', (error) => resolve(error.message));
+    child.once('error', (error) => resolve({ how: error.message, byItself: true }));
     child.once('close', (code, signal) => {
-      file.end(() => resolve(signal === null ? `exit code ${code}` : `signal ${signal}`));
+      const how = signal === null ? `exit code ${code}` : `signal ${signal}`;
+      file.end(() => resolve({ how, byItself: signal === null ? code !== 0 : !ENDED_ON_PURPOSE.has(signal) }));
     });
   });
 }

@@ -102,10 +102,9 @@ async function run(place: Place, claim: RunClaim, running: Running, signals: Sto
     await signals.requested;
     return;
   }
-  const ended = nodes.untilFirstEnded();
+  const ended = nodes.untilOneStaysDown();
   await Promise.race([signals.requested, ended]);
-  if (!signals.stopping())
-    throw new StartFault(`The node ended by itself (${await ended}); its log is ${places[0]?.log}`);
+  if (!signals.stopping()) throw new StartFault(`The node ended (${await ended}); its log is ${places[0]?.log}`);
 }
 
 function say(line: string): void {

@@ -1,5 +1,6 @@
 /** Starts a local store again when it ends although nobody asked it to. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { Backoff } from './backoff.js';
 import type { LocalStore } from './server-process.js';
 
 /** A store that is started again when it ends. */
@@ -10,11 +11,6 @@ export interface KeptStore {
   readonly pid: number;
   stop(): Promise<void>;
 }
-
-const PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 15_000;
-/** A store that ran this long was well: its next restart is quick again. */
-const WELL_AFTER_MS = 60_000;
 
 /**
  * Starts the store and keeps it running until `stop`. Fails only if the first start does; later ones are tried again, with
@@ -32,22 +28,20 @@ export async function keepRunning(
   let restarting: Promise<void> = Promise.resolve();
   const over = (): boolean => stopped || stopping();
 
+  const backoff = new Backoff();
   const watch = async (): Promise<void> => {
-    let pauseMs = PAUSE_MS;
     for (;;) {
       const startedAtMs = performance.now();
       await store.gone;
       if (over()) return;
-      if (performance.now() - startedAtMs > WELL_AFTER_MS) pauseMs = PAUSE_MS;
       say(`${name} ended by itself; starting it again`);
-      restarting = restart(pauseMs);
+      restarting = restart(performance.now() - startedAtMs);
       await restarting;
       if (over()) return;
-      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
     }
   };
-  const restart = async (firstPauseMs: number): Promise<void> => {
-    for (let pauseMs = firstPauseMs; !over(); pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+  const restart = async (ranMs: number): Promise<void> => {
+    for (let pauseMs = backoff.next(ranMs); !over(); pauseMs = backoff.next(0)) {
       await delay(pauseMs);
       if (over()) return;
       try {

@@ -22,6 +22,7 @@ import type { TierBounds } from './domain/tier.js';
 import { NodeIntake } from './intake/node-intake.js';
 import { ensureAccess } from './compose/access.js';
 import { pooledChance } from './compose/chance.js';
+import { openPools, type DatabasePools } from './compose/database-pools.js';
 import { makeCluster, processTime, type NodeCluster } from './compose/cluster.js';
 import { makeConsole, pageFolder } from './compose/console.js';
 import { servedShards, watchLevels } from './compose/figures.js';
@@ -31,7 +32,7 @@ import { Offers } from './queue/offers.js';
 import { RedisClock } from './queue/redis-clock.js';
 import { watchRedis } from './queue/redis-watch.js';
 import { ShardQueue } from './queue/shard-queue.js';
-import { Database } from './table/database.js';
+import type { Database } from './table/database.js';
 import { Maintenance, partitionBounds } from './table/maintenance.js';
 import { migrate } from './table/migrate.js';
 import { Recorder } from './table/recorder.js';
@@ -57,12 +58,7 @@ const chance = pooledChance();
 export async function startNode(config: Config, log: Logger): Promise<Node> {
   requireStores(config);
   const identity = `${config.CARILLON_NODE_NAME}-${randomUUID().slice(0, 8)}`;
-  const database = new Database({
-    url: config.CARILLON_DATABASE_URL,
-    poolSize: config.CARILLON_DATABASE_POOL,
-    timeoutMs: config.CARILLON_DATABASE_TIMEOUT_MS,
-    onError: (error) => log.warn({ err: error }, 'a table connection broke'),
-  });
+  const pools = openPools(config, identity, log);
   const metrics = new NodeMetrics(config.CARILLON_SHARDS);
   const redis = createRedis({
     url: config.CARILLON_REDIS_URL,
@@ -70,11 +66,11 @@ export async function startNode(config: Config, log: Logger): Promise<Node> {
     onTrouble: (error) => log.warn({ err: error }, 'the queue (Redis) cannot be reached'),
   });
   try {
-    return await startWith({ config, log, identity, database, redis, metrics });
+    return await startWith({ config, log, identity, pools, redis, metrics });
   } catch (error) {
     metrics.stop();
     redis.disconnect();
-    await database.close();
+    await pools.close();
     throw error;
   }
 }
@@ -84,20 +80,22 @@ interface Stores {
   readonly log: Logger;
   /** Random for each process; the configured name is a label. */
   readonly identity: string;
-  readonly database: Database;
+  readonly pools: DatabasePools;
   readonly redis: Redis | Cluster;
   readonly metrics: NodeMetrics;
 }
 
-async function startWith({ config, log, identity, database, redis, metrics }: Stores): Promise<Node> {
+async function startWith({ config, log, identity, pools, redis, metrics }: Stores): Promise<Node> {
+  const { work: database, accepts, reads } = pools;
   await openRedis(redis, config.CARILLON_REDIS_TIMEOUT_MS);
   const clock = new RedisClock(redis, (skewMs) => {
     log.warn({ skewMs }, 'the clocks of the Redis masters differ: work in their shards is late or early by as much');
   });
   await clock.start();
   await migrate(database, { shards: config.CARILLON_SHARDS, ...partitionBounds(clock.nowMs(), delayMax(config)) });
-  await ensureAccess(database, config, chance);
+  await ensureAccess(database, config, chance, log);
   void database.warm();
+  void accepts.warm();
 
   const queue = new ShardQueue(redis, config.CARILLON_REDIS_PREFIX, {
     visibilityMs: config.CARILLON_VISIBILITY_MS,
@@ -108,6 +106,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
   const hooks = makeHooks(metrics, diary, clock, log);
   const sweeper = makeSweeper({ config, log, database, queue, clock, hooks });
   const recorder = new Recorder(database, clock, {
+    accepts,
     deduplicationMs: config.CARILLON_DEDUPLICATION_MS,
     idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
     onAvailability: (available, error) => {
@@ -149,7 +148,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
   const admin = makeConsole({ ...stores, config, log, identity, redis, clock, cluster, diary, sweeper });
   watchLevels(metrics, { ...cluster, slots: parts.slots, recorder, redis, offers, sweeper });
   const intake = new NodeIntake({
-    database,
+    database: accepts,
     recorder,
     offers,
     clock,
@@ -186,7 +185,8 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
   const view = clusterView(identity, cluster);
   const health = { ready, leaving: () => stopping };
   const page = new ConsolePage(pageFolder());
-  const app = buildApp({ config, clock, chance, database, intake, logger: log, health, cluster: view, metrics, page });
+  const seen = { clock, chance, database: accepts, reads, intake, cluster: view, metrics };
+  const app = buildApp({ ...seen, config, logger: log, health, page });
 
   let unwatch = (): void => undefined;
   admin.sockets.attach(app.server);
@@ -227,7 +227,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
     unwatch();
     cluster.disconnect();
     redis.disconnect();
-    await database.close();
+    await pools.close();
     log.info('stopped');
   };
   let stopped: Promise<void> | null = null;

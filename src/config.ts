@@ -3,6 +3,7 @@
 import { isIP } from 'node:net';
 import { CarillonError, invariant } from './domain/errors.js';
 import { nearestName } from './domain/nearest-name.js';
+import { isAddressOrNetwork } from './domain/network.js';
 
 interface NumberSetting {
   readonly kind: 'integer';
@@ -73,8 +74,31 @@ export const SETTINGS = {
   ),
 
   CARILLON_DATABASE_URL: secret('PostgreSQL 14 or newer, as postgres://user:password@host:port/database.'),
-  CARILLON_DATABASE_POOL: integer(12, 2, 200, 'Most PostgreSQL connections a node holds.'),
+  CARILLON_DATABASE_POOL: integer(
+    12,
+    3,
+    200,
+    'Most PostgreSQL connections a node holds: a third for reads, a third for accepts, the rest for claims, outcomes and sweeps.',
+  ),
   CARILLON_DATABASE_TIMEOUT_MS: integer(10 * SECOND, 100, 5 * MINUTE, 'Longest wait for one statement.'),
+  CARILLON_READ_BUDGET_MS: integer(
+    2 * SECOND,
+    100,
+    MINUTE,
+    'How long one read of the API may take, at most CARILLON_DATABASE_TIMEOUT_MS; a list ends then where it is, with a cursor.',
+  ),
+  CARILLON_TENANT_READS_MAX: integer(
+    2,
+    1,
+    60,
+    'Most lists of one tenant that a node reads at once; never more than all its read connections but one.',
+  ),
+  CARILLON_READ_WAIT_MS: integer(
+    SECOND,
+    0,
+    MINUTE,
+    'How long a list waits while as many are being read as may be, before it is answered with 429.',
+  ),
   CARILLON_REDIS_URL: secret(
     'Redis or Valkey 7 or newer, as redis://:password@host:port/db; a Redis Cluster as redis+cluster://:password@host:port,host:port; behind Sentinels redis+sentinel://:password@host:port,host:port/name-of-primary?db=0. rediss for TLS.',
   ),
@@ -84,14 +108,19 @@ export const SETTINGS = {
     'Independent lock servers (Redis), comma-separated: three and more; without any the data Redis is the one lock server.',
   ),
 
-  CARILLON_TOKEN: secret('Bearer token of the tenant "default", made sure of at boot; at least 16 characters.'),
-  CARILLON_ADMIN_TOKEN: secret('Bearer token of the administrator, made sure of at boot; at least 16 characters.'),
+  CARILLON_TOKEN: secret(
+    'Bearer token of the tenant "default", made sure of at boot; at least 16 characters. Replaces the one of an earlier start.',
+  ),
+  CARILLON_ADMIN_TOKEN: secret(
+    'Bearer token of the administrator, made sure of at boot; at least 16 characters. Replaces the one of an earlier start.',
+  ),
   CARILLON_CURRENT_SIGNING_KEY: secret(
     'First signing key of the tenant "default"; used only when the tenant is created.',
   ),
   CARILLON_NEXT_SIGNING_KEY: secret('Next signing key of the tenant "default"; used only when the tenant is created.'),
   CARILLON_METRICS_PUBLIC: flag(false, 'Whether /metrics can be read without the token of an administrator.'),
   CARILLON_TOKEN_CACHE_MS: integer(5 * SECOND, 0, 5 * MINUTE, 'How long a node trusts a token it has looked up.'),
+  CARILLON_TOKENS_MAX: integer(1_000, 2, 100_000, 'Most tokens of one tenant, and of administrators together.'),
   CARILLON_ADMIN_ORIGINS: text(
     '',
     'Origins of pages, beside the node itself, that may open the admin websocket: https://host:port, comma-separated; "*" for any.',
@@ -113,18 +142,8 @@ export const SETTINGS = {
     5_000,
     'Most deliveries a node has under way for one tenant to one destination host, whatever the port; never more than CARILLON_CONCURRENCY leaves free.',
   ),
-  CARILLON_TENANT_CONCURRENCY: integer(
-    5_000,
-    1,
-    5_000,
-    'Most deliveries a node has under way for one tenant; never more than nine tenths of CARILLON_CONCURRENCY, nor, while other tenants have some, than it leaves free.',
-  ),
-  CARILLON_FAULTY_TRIES: integer(
-    5,
-    1,
-    100,
-    'How often work is tried that fails before an attempt can be made; then a message is a dead letter, and a schedule says what is wrong with it.',
-  ),
+  CARILLON_TENANT_CONCURRENCY: integer(5_000, 1, 5_000, 'Most deliveries at once for one tenant, at most 90 % of all.'),
+  CARILLON_FAULTY_TRIES: integer(5, 1, 100, 'Tries of work that fails before an attempt, until it is given up.'),
   CARILLON_CLAIM_BATCH: integer(50, 1, 1_000, 'Most entries that one claim takes from a shard.'),
   CARILLON_VISIBILITY_MS: integer(
     15 * SECOND,
@@ -217,12 +236,7 @@ export const SETTINGS = {
   CARILLON_HEADERS_MAX_BYTES: integer(16 * KIB, KIB, 64 * KIB, 'Most bytes of forwarded headers of one message.'),
   CARILLON_URL_MAX_BYTES: integer(4 * KIB, 64, 16 * KIB, 'Longest destination or callback URL.'),
   CARILLON_DELAY_MAX_MS: integer(400 * DAY, MINUTE, 3_650 * DAY, 'Furthest due time.'),
-  CARILLON_DEPTH_MAX: integer(
-    16,
-    1,
-    1_000,
-    'How deep a chain of work may be that makes work: a delivery that calls the API makes messages one deeper, and so does a callback.',
-  ),
+  CARILLON_DEPTH_MAX: integer(16, 1, 1_000, 'How deep work may lie that other work made (docs/loops.md).'),
   CARILLON_LABELS_MAX: integer(16, 1, 64, 'Most labels of one message.'),
   CARILLON_INLINE_MAX_BYTES: integer(
     4 * KIB,
@@ -232,18 +246,8 @@ export const SETTINGS = {
   ),
   CARILLON_RESPONSE_KEPT_BYTES: integer(4 * KIB, 0, MIB, 'How much of the answer the record keeps.'),
   CARILLON_RESPONSE_MAX_BYTES: integer(MIB, 0, 64 * MIB, 'How much of an answer is read (and given to a callback).'),
-  CARILLON_CALLBACK_ANSWER_BYTES: integer(
-    16 * KIB,
-    0,
-    64 * MIB,
-    'How much of an answer the callback of an attempt carries that is followed by another; the last one has CARILLON_RESPONSE_MAX_BYTES of it.',
-  ),
-  CARILLON_CALLBACK_SOURCE_BYTES: integer(
-    KIB,
-    0,
-    64 * KIB,
-    'Larger messages (headers and body) are not copied into their callbacks but read when these are sent.',
-  ),
+  CARILLON_CALLBACK_ANSWER_BYTES: integer(16 * KIB, 0, 64 * MIB, 'Answer bytes in a callback that is not the last.'),
+  CARILLON_CALLBACK_SOURCE_BYTES: integer(KIB, 0, 64 * KIB, 'Larger messages are not copied into their callbacks.'),
   CARILLON_CALENDAR_COUNT_MAX: integer(100, 1, 100, 'Most times a calendar preview answers with.'),
 
   CARILLON_DEDUPLICATION_MS: integer(
@@ -351,7 +355,7 @@ function relationFaults(config: Config): string[] {
     require(config[name] === '' || config[name].length >= 16, `${name} must have at least 16 characters`);
   }
   for (const proxy of trustedProxies(config)) {
-    require(isAddressOrNetwork(proxy), `CARILLON_TRUSTED_PROXIES has "${proxy}", expected addresses or networks`);
+    require(isAddressOrNetwork(proxy, isIP), `CARILLON_TRUSTED_PROXIES has "${proxy}", expected addresses or networks`);
   }
   require(/^(?:$|postgres(?:ql)?:\/\/.)/i.test(
     config.CARILLON_DATABASE_URL,
@@ -369,13 +373,6 @@ export function adminOrigins(config: Config): string[] {
 /** The addresses and networks of load balancers whose word about the caller is taken. */
 export function trustedProxies(config: Config): string[] {
   return listed(config.CARILLON_TRUSTED_PROXIES);
-}
-
-function isAddressOrNetwork(text: string): boolean {
-  const [address = '', bits, ...rest] = text.split('/');
-  const family = isIP(address);
-  if (family === 0 || rest.length > 0) return false;
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
 }
 
 function listed(text: string): string[] {

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { type Config, readConfig } from './config.js';
 import { CarillonError } from './domain/errors.js';
 import { startFault } from './compose/start-fault.js';
-import { createLogger } from './telemetry/logger.js';
+import { createLogger, UNHANDLED_REJECTION } from './telemetry/logger.js';
 
 // Name look-ups block a thread of libuv's pool each: with the default of four, a few dead domains would hold up the others.
 process.env.UV_THREADPOOL_SIZE ??= '16';
@@ -18,6 +18,13 @@ function configOrExit(): Config {
     createLogger('-', 'info').fatal(error.message);
     process.exit(1);
   }
+}
+
+/** A promise that nobody handled is an error of ours, and no reason to end a node and leave its shards to the others. */
+function reportUnhandled(log: Logger): void {
+  process.on('unhandledRejection', (error) => {
+    log.error({ err: error }, UNHANDLED_REJECTION);
+  });
 }
 
 /** Beyond the drain limit there are the answers to send and the connections to close. */
@@ -49,6 +56,7 @@ function stopOn(signal: NodeJS.Signals, node: Promise<Node>, config: Config, log
 export function main(): void {
   const config = configOrExit();
   const log = createLogger(config.CARILLON_NODE_NAME, config.CARILLON_LOG_LEVEL);
+  reportUnhandled(log);
   const node = startNode(config, log);
   stopOn('SIGTERM', node, config, log);
   stopOn('SIGINT', node, config, log);

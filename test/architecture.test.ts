@@ -241,6 +241,24 @@ describe('the clock and chance', () => {
   });
 });
 
+describe('texts of others', () => {
+  it('are judged as URLs by reading them: URL.canParse of Node.js 20 is wrong about some hosts once it is optimised', () => {
+    report(uses([...sources, ...tools], /\bcanParse\b/));
+  });
+
+  it('become times by rules of ours: Date.parse repairs days and takes the machine’s zone', () => {
+    // What our own stores, nodes and scripts have written.
+    const own = [
+      'src/table/partitions.ts',
+      'src/table/binary-arrays.ts',
+      'scripts/chaos/node-logs.ts',
+      'scripts/chaos/receiver-process.ts',
+    ];
+    const among = [...sources, ...tools].filter(({ file }) => /^(?:src|scripts)\//.test(file) && !own.includes(file));
+    report(uses(among, /\bDate\.parse\b/));
+  });
+});
+
 describe('the process', () => {
   it('is asked for its environment and ended in main only', () => {
     report(

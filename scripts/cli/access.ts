@@ -1,8 +1,9 @@
-/** `carillon keys|tenant|token …`: who may call, and by what receivers know us. */
+/** `carillon keys|tenant …`, with the tokens of tokens.ts: who may call, and by what receivers know us. */
 import type { Command } from 'commander';
 import { first, type Runner, type Session } from './session.js';
 import { fields } from './table.js';
 import { time } from './times.js';
+import { addTokens } from './tokens.js';
 
 interface Keys {
   readonly current: string;
@@ -11,12 +12,6 @@ interface Keys {
 
 interface Tenant {
   readonly name: string;
-  readonly createdAt: number;
-}
-
-interface Token {
-  readonly id: string;
-  readonly label: string;
   readonly createdAt: number;
 }
 
@@ -81,55 +76,4 @@ function addTenants(program: Command, run: Runner): void {
         );
       }),
     );
-}
-
-function addTokens(program: Command, run: Runner): void {
-  const group = program.command('token').description('the tokens of a tenant (administrator)');
-  group
-    .command('create <tenant>')
-    .description('another token; it is shown this once')
-    .option('--label <label>', 'what it is for')
-    .action(
-      run(async (session, { label }: { label?: string }, operands) => {
-        const path = tokensPath(first(operands));
-        const created = (await session.api.call('POST', path, { json: { label } })) as Token & { token: string };
-        session.show(created, () =>
-          fields([
-            ['id', created.id],
-            ['label', created.label],
-            ['token', created.token],
-          ]),
-        );
-      }),
-    );
-  group.command('list <tenant>').description('the tokens of a tenant, without their texts').action(run(listTokens));
-  group
-    .command('revoke <tenant> <id>')
-    .description('take a token away')
-    .action(
-      run(async (session, _options, operands) => {
-        const path = `${tokensPath(first(operands))}/${encodeURIComponent(operands[1] ?? '')}`;
-        const revoked = (await session.api.call('DELETE', path)) as { id: string };
-        session.show(revoked, () => `revoked ${revoked.id}\n`);
-      }),
-    );
-}
-
-async function listTokens(session: Session, _options: unknown, operands: readonly string[]): Promise<void> {
-  const tokens = (await session.api.call('GET', tokensPath(first(operands)))) as Token[];
-  session.show(tokens, () =>
-    session.table(
-      [
-        { title: 'ID', cell: ({ id }) => id },
-        { title: 'CREATED', cell: ({ createdAt }) => time(createdAt, session.zone), drop: 2 },
-        { title: 'LABEL', cell: ({ label }) => label, min: 8, drop: 1 },
-      ],
-      tokens,
-      'no tokens',
-    ),
-  );
-}
-
-function tokensPath(tenant: string): string {
-  return `/admin/tenants/${encodeURIComponent(tenant)}/tokens`;
 }

@@ -78,13 +78,13 @@ export class Api {
     if (status >= 200 && status < 300) return answer;
     const { error } = (answer ?? {}) as { error?: unknown };
     const told = typeof error === 'string' ? oneLine(error) : 'refused without a reason';
-    throw new CliFault(`${told} (HTTP ${status}${hintOf(status)})`, 1, status === 503);
+    throw new CliFault(`${told} (HTTP ${status}${hintOf(status)})`, 1, status === 503 || status === 429);
   }
 }
 
 function hintOf(status: number): string {
   if (status === 401) return '; the token comes from connection.json or --token';
-  return status === 503 ? '; try again in a moment' : '';
+  return status === 503 || status === 429 ? '; try again in a moment' : '';
 }
 
 /** Header values travel as bytes; the API reads them as UTF-8. */

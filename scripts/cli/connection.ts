@@ -2,6 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseUrl } from '../../src/domain/url.js';
 import { CliFault, usageFault, type Io } from './io.js';
 
 export interface ConnectionOptions {
@@ -87,6 +88,7 @@ function parsed(text: string, file: string): Readonly<Record<string, unknown>> {
 }
 
 function checkUrl(url: string, where: string): string {
-  if (/^https?:\/\//i.test(url) && URL.canParse(url)) return url.replace(/\/+$/, '');
+  // An empty host is no host: parsers take the next segment for it.
+  if (/^https?:\/\/[^/?#@:\\]/i.test(url) && parseUrl(url) !== null) return url.replace(/\/+$/, '');
   throw usageFault(`${where}: ${JSON.stringify(url.slice(0, 80))} is no URL, expected http://host:port`);
 }

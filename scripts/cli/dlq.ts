@@ -1,6 +1,7 @@
 /** `carillon dlq …`: what failed for good is read, sent again, or taken off the list. */
 import type { Command } from 'commander';
 import { CliFault, usageFault } from './io.js';
+import { pagesFrom, type Paged } from './pages.js';
 import { collect } from './request-options.js';
 import { readCount } from './runs.js';
 import { first, type Runner, type Session } from './session.js';
@@ -77,16 +78,23 @@ function queryOf({ schedule, label, destination, status, from, to }: DlqFilterOp
   return { scheduleId: schedule, label, url: destination, responseStatus: status, fromDate: from, toDate: to };
 }
 
+interface LetterPage extends Paged {
+  readonly messages: readonly Letter[];
+}
+
 async function list(session: Session, options: ListOptions): Promise<void> {
   const count = readCount(options.count);
   const messages: Letter[] = [];
-  let cursor = options.cursor;
-  do {
-    const query = { ...queryOf(options), count: String(Math.min(count - messages.length, PAGE_MAX)), cursor };
-    const page = (await session.api.call('GET', '/v2/dlq', { query })) as { messages: Letter[]; cursor?: string };
+  let cursor: string | undefined;
+  const read = async (from: string | undefined): Promise<LetterPage> => {
+    const query = { ...queryOf(options), count: String(Math.min(count - messages.length, PAGE_MAX)), cursor: from };
+    return (await session.api.call('GET', '/v2/dlq', { query })) as LetterPage;
+  };
+  for await (const page of pagesFrom(read, options.cursor)) {
     messages.push(...page.messages);
     cursor = page.cursor;
-  } while (cursor !== undefined && messages.length < count);
+    if (messages.length >= count) break;
+  }
   const answer = cursor === undefined ? { messages } : { messages, cursor };
   session.show(answer, () => {
     if (cursor !== undefined) session.remark(`there are more: --cursor ${cursor}`);
@@ -152,11 +160,10 @@ interface Bulk {
   readonly done: string;
 }
 
-interface Handled {
+interface Handled extends Paged {
   readonly deleted?: number;
   readonly responses?: readonly { readonly messageId: string }[];
   readonly messageId?: string;
-  readonly cursor?: string;
 }
 
 const RETRY: Bulk = {
@@ -206,11 +213,8 @@ async function handleIds({ api }: Session, kind: Bulk, dlqIds: readonly string[]
 
 async function handlePages({ api }: Session, kind: Bulk, query: Query): Promise<Handled> {
   const answers: Handled[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await api.call(kind.method, kind.path, { query: { ...query, count: BULK_PAGE, cursor } });
-    answers.push(page as Handled);
-    cursor = (page as Handled).cursor;
-  } while (cursor !== undefined);
+  const handle = async (cursor: string | undefined): Promise<Handled> =>
+    (await api.call(kind.method, kind.path, { query: { ...query, count: BULK_PAGE, cursor } })) as Handled;
+  for await (const page of pagesFrom(handle)) answers.push(page);
   return kind.join(answers);
 }

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { formatDuration } from '../../src/domain/duration.js';
 import { usageFault } from './io.js';
+import { pagesFrom, type Paged } from './pages.js';
 import { collect } from './request-options.js';
 import { first, type Runner, type Session } from './session.js';
 import { fields, type Column } from './table.js';
@@ -104,6 +105,10 @@ async function runs(session: Session, options: RunsOptions): Promise<void> {
   });
 }
 
+interface RunPage extends Paged {
+  readonly runs: readonly Run[];
+}
+
 type Filter = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** Page by page: one may have fewer runs than it was asked for and still not be the last. */
@@ -114,13 +119,16 @@ async function collectRuns(
   from: string | undefined,
 ): Promise<{ runs: Run[]; cursor?: string }> {
   const found: Run[] = [];
-  let cursor = from;
-  do {
-    const query = { ...filter, count: String(Math.min(count - found.length, PAGE_MAX)), cursor };
-    const page = (await session.api.call('GET', '/v2/runs', { query })) as { runs: Run[]; cursor?: string };
+  let cursor: string | undefined;
+  const read = async (after: string | undefined): Promise<RunPage> => {
+    const query = { ...filter, count: String(Math.min(count - found.length, PAGE_MAX)), cursor: after };
+    return (await session.api.call('GET', '/v2/runs', { query })) as RunPage;
+  };
+  for await (const page of pagesFrom(read, from)) {
     found.push(...page.runs);
     cursor = page.cursor;
-  } while (cursor !== undefined && found.length < count);
+    if (found.length >= count) break;
+  }
   return cursor === undefined ? { runs: found } : { runs: found, cursor };
 }
 

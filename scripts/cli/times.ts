@@ -1,9 +1,8 @@
 /** Times as people read them: UTC with its Z, or this machine's zone with its offset. */
-import { type CliFault, usageFault } from './io.js';
+import { readIsoInstant } from '../../src/domain/instant.js';
+import { usageFault } from './io.js';
 
 export type Zone = 'utc' | 'local';
-
-const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)$/i;
 
 /** A time for a table: whole seconds. Nothing for what is not there. */
 export function time(at: string | number | undefined, zone: Zone): string {
@@ -31,23 +30,11 @@ export function duration(ms: number): string {
  * meant. Throws a usage fault.
  */
 export function readTime(text: string, what: string): number {
-  const isIso = ISO.test(text);
-  const atMs = isIso
-    ? Date.parse(
-        text
-          .replace(',', '.')
-          .replace(/([+-]\d\d)(\d\d)$/, '$1:$2')
-          .toUpperCase(),
-      )
-    : NaN;
-  if (!Number.isNaN(atMs)) return atMs;
-  throw badTime(text, what);
-}
-
-function badTime(text: string, what: string): CliFault {
-  return usageFault(
+  const read = readIsoInstant(text);
+  if ('atMs' in read) return read.atMs;
+  throw usageFault(
     `${what} is ${JSON.stringify(text.slice(0, 60))}, expected a time with Z or its offset, such as ` +
-      '2026-03-08T07:00:00Z or 2026-03-08T03:00:00-04:00',
+      `2026-03-08T07:00:00Z or 2026-03-08T03:00:00-04:00${read.why === '' ? '' : `; ${read.why}`}`,
   );
 }
 

@@ -3,6 +3,7 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 import { once } from 'node:events';
 import { Option, type Command } from 'commander';
 import { CliFault, usageFault } from './io.js';
+import { pagesFrom, type Paged } from './pages.js';
 import { first, type Runner, type Session } from './session.js';
 import { crontabReader } from './transfer/crontab.js';
 import { bullmqReader, readOwnLine, readQstashLine } from './transfer/formats.js';
@@ -136,10 +137,9 @@ async function ended(stream: WriteStream | null): Promise<void> {
   await once(stream, 'close');
 }
 
-interface ExportPage {
+interface ExportPage extends Paged {
   readonly items: readonly unknown[];
   readonly redacted: number;
-  readonly cursor?: string;
 }
 
 const EXPORTS: Readonly<Record<string, readonly string[]>> = {
@@ -186,12 +186,9 @@ async function exportAll(session: Session, options: ExportOptions, operands: rea
   if (redacted > 0) session.remark(`${redacted} were left out: what Upstash-Redact-Fields hides is shown to nobody`);
 }
 
-async function* pagesOf(session: Session, kind: string): AsyncGenerator<ExportPage> {
-  for (let cursor: string | undefined; ;) {
+function pagesOf(session: Session, kind: string): AsyncGenerator<ExportPage> {
+  return pagesFrom(async (cursor) => {
     const query = cursor === undefined ? {} : { cursor };
-    const page = (await session.api.call('GET', `/v2/export/${kind}`, { query })) as ExportPage;
-    yield page;
-    if (page.cursor === undefined) return;
-    cursor = page.cursor;
-  }
+    return (await session.api.call('GET', `/v2/export/${kind}`, { query })) as ExportPage;
+  });
 }

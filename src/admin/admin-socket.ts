@@ -85,7 +85,8 @@ export class AdminSocket implements Viewer {
   async recheck(): Promise<void> {
     if (this.#state !== 'admitted' || this.#token === null) return;
     const verdict = await this.#parts.checkToken(this.#token);
-    if (verdict === 'unknown' || verdict === 'tenant') this.close(CLOSE.unauthorized, 'the token was revoked');
+    if (verdict === 'unknown' || verdict === 'tenant')
+      this.close(CLOSE.unauthorized, 'the token was revoked or has expired');
   }
 
   /** Closes in order; a client that does not answer is cut off by ws a little later. */
@@ -151,7 +152,7 @@ export class AdminSocket implements Viewer {
         this.close(CLOSE.forbidden, "a tenant's token: expected an administrator's");
         return;
       case 'unknown':
-        this.close(CLOSE.unauthorized, 'invalid token: nobody we know has it');
+        this.close(CLOSE.unauthorized, 'invalid token: it is not known, was revoked or has expired');
         return;
       case 'unavailable':
         this.close(CLOSE.unavailable, 'the table (PostgreSQL) is away: the token cannot be checked');

@@ -10,8 +10,6 @@ import { isAllowedOrigin, refuseUpgrade, replayWithoutUpgrade } from './upgrade.
 const PATH = '/admin/ws';
 const MESSAGE_MAX_BYTES = 16 * 1_024;
 const PING_EVERY_MS = 15_000;
-/** Tokens are looked up again with every so many pings. */
-const PINGS_A_RECHECK = 4;
 /** How long a close waits for its answer. */
 const CLOSE_MS = 2_000;
 /** Sockets that have not said their token yet, at most. */
@@ -33,6 +31,8 @@ export interface SocketServerParts extends AdminSocketParts {
   readonly socketsMax: number;
   /** Beside the node's own: origins as browsers send them, or "*" for any. */
   readonly origins: readonly string[];
+  /** How often the token of an open socket is checked again: so soon ends a socket whose token was revoked or has expired. */
+  readonly recheckMs: number;
   /** The bearer token of an Authorization header. */
   readonly bearerToken: (authorization: string | undefined) => string | null;
 }
@@ -41,8 +41,7 @@ export class AdminSocketServer {
   readonly #parts: SocketServerParts;
   readonly #sockets = new Set<AdminSocket>();
   readonly #server = new WebSocketServer(OPTIONS);
-  #pings = 0;
-  #timer: NodeJS.Timeout | null = null;
+  #timers: NodeJS.Timeout[] = [];
   #stopped = false;
 
   constructor(parts: SocketServerParts) {
@@ -68,7 +67,7 @@ export class AdminSocketServer {
   /** Closes all, in order where a client answers. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#clearTimers();
     for (const socket of this.#sockets) socket.close(1001, 'this node stops');
     if (this.#sockets.size > 0) await new Promise((resolve) => setTimeout(resolve, 50));
     for (const socket of this.#sockets) socket.terminate();
@@ -105,20 +104,24 @@ export class AdminSocketServer {
     }
     const socket = new AdminSocket(opened, this.#parts, token);
     this.#sockets.add(socket);
-    opened.on('close', () => this.#sockets.delete(socket));
-    this.#timer ??= setInterval(() => this.#keepAlive(), PING_EVERY_MS);
+    opened.on('close', () => {
+      this.#sockets.delete(socket);
+      if (this.#sockets.size === 0) this.#clearTimers();
+    });
+    if (this.#timers.length === 0) this.#startTimers();
   }
 
-  /** One timer for all sockets; none without any. */
-  #keepAlive(): void {
-    this.#pings += 1;
-    if (this.#sockets.size === 0 && this.#timer !== null) {
-      clearInterval(this.#timer);
-      this.#timer = null;
-    }
-    for (const socket of this.#sockets) {
-      socket.ping();
-      if (this.#pings % PINGS_A_RECHECK === 0) void socket.recheck();
-    }
+  /** Two timers for all sockets; none without any. */
+  #startTimers(): void {
+    const forAll = (work: (socket: AdminSocket) => void, everyMs: number): NodeJS.Timeout =>
+      setInterval(() => this.#sockets.forEach(work), everyMs);
+    this.#timers = [
+      forAll((socket) => socket.ping(), PING_EVERY_MS),
+      forAll((socket) => void socket.recheck(), this.#parts.recheckMs),
+    ];
+  }
+
+  #clearTimers(): void {
+    for (const timer of this.#timers.splice(0)) clearInterval(timer);
   }
 }

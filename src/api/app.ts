@@ -5,14 +5,14 @@ import swagger from '@fastify/swagger';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { trustedProxies } from '../config.js';
 import { CarillonError } from '../domain/errors.js';
-import { tenantNamed } from '../table/tenants.js';
-import { actsForTenant, admit, Authenticator, bearerToken, isConfiguredAdminToken, TENANT_HEADER } from './auth.js';
+import { areaOf, authenticate, requireAccess } from './access.js';
 import { answerFault, answerUnreadable } from './faults.js';
-import { answerUnknownPaths } from './known-paths.js';
+import { KnownPaths } from './known-paths.js';
 import { openApi } from './openapi.js';
 import { readTarget, type RawTarget } from './raw-target.js';
 import { registerCluster } from './routes/cluster.js';
-import { registerAdmin } from './routes/tenants.js';
+import { registerTenants } from './routes/tenants.js';
+import { registerTokens } from './routes/tokens.js';
 import { registerBatch } from './routes/batch.js';
 import { registerConsole } from './routes/console.js';
 import { registerCron } from './routes/cron.js';
@@ -31,16 +31,12 @@ import { registerPublish } from './routes/publish.js';
 import { registerRuns } from './routes/runs.js';
 import { registerScheduleBatch } from './routes/schedule-batch.js';
 import { registerSchedules } from './routes/schedules.js';
-import type { ApiArea, ApiServices } from './services.js';
+import type { ApiServices } from './services.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The caller's tenant. Set on everything below /v2; 0 elsewhere. */
-    tenantId: number;
     /** The target as it was sent, taken apart. */
     target: RawTarget;
-    /** Whether the Authorization header held the caller's token (and not something that is meant for a destination). */
-    authorizationIsOurs: boolean;
   }
 }
 
@@ -82,8 +78,7 @@ export function buildApp(services: ApiServices): FastifyInstance {
     },
   });
 
-  app.decorateRequest('tenantId', 0);
-  app.decorateRequest('authorizationIsOurs', false);
+  requireAccess(app);
   app.decorateRequest('target', { getter: targetOf(targets) });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
@@ -93,14 +88,19 @@ export function buildApp(services: ApiServices): FastifyInstance {
   app.setErrorHandler((error, request, reply) => {
     answerFault(error, request, reply, services);
   });
-  answerUnknownPaths(app);
-  countAnswers(app, services);
+  const paths = new KnownPaths(app);
+  countAnswers(app, paths, services);
   refuseWhileClosing(app, services);
-  app.addHook('onRequest', authenticate(services));
+  authenticate(app, paths, services);
   void app.register(swagger, openApi());
   void app.register((scope, _options, done) => {
-    registerRoutes(scope, services);
-    done();
+    try {
+      registerRoutes(scope, services);
+      done();
+    } catch (error) {
+      // Thrown from here it would end the process instead of failing the start.
+      done(error as Error);
+    }
   });
   return app;
 }
@@ -117,7 +117,8 @@ function registerRoutes(app: FastifyInstance, services: ApiServices): void {
   registerExplain(app, services);
   registerKeys(app, services);
   registerNotImplemented(app);
-  registerAdmin(app, services);
+  registerTenants(app, services);
+  registerTokens(app, services);
   registerCluster(app, services);
   registerConsole(app, services);
   registerDlqGroups(app, services);
@@ -154,43 +155,9 @@ function refuseWhileClosing(app: FastifyInstance, { health }: ApiServices): void
   });
 }
 
-function countAnswers(app: FastifyInstance, { metrics }: ApiServices): void {
+function countAnswers(app: FastifyInstance, paths: KnownPaths, { metrics }: ApiServices): void {
   app.addHook('onResponse', (request, reply, done) => {
-    metrics.answered(areaOf(request.url), reply.statusCode, reply.elapsedTime);
+    metrics.answered(areaOf(request, paths), reply.statusCode, reply.elapsedTime);
     done();
   });
-}
-
-/** Everything below /v2 is a tenant's, everything below /admin the administrator's; the rest is about the node. */
-function areaOf(path: string): ApiArea {
-  if (/^\/v2(?:[/?]|$)/i.test(path)) return 'tenant';
-  return /^\/admin(?:[/?]|$)/i.test(path) ? 'admin' : 'node';
-}
-
-function isMetrics(path: string): boolean {
-  return /^\/metrics(?:[/?]|$)/i.test(path);
-}
-
-/** What is about the node is open, save for the figures. */
-function authenticate(services: ApiServices): (request: FastifyRequest) => Promise<void> {
-  const { database, clock, config } = services;
-  const authenticator = new Authenticator(database, clock, config.CARILLON_TOKEN_CACHE_MS);
-  return async (request) => {
-    const area = areaOf(request.url);
-    const forFigures = isMetrics(request.url) && !config.CARILLON_METRICS_PUBLIC;
-    if ((area === 'node' && !forFigures) || request.routeOptions.config.isOpen === true) return;
-    // A token in the query can only be meant for us; Authorization may then be for the destination.
-    const queryToken = request.target.token;
-    const token = queryToken ?? bearerToken(request.headers.authorization);
-    request.authorizationIsOurs = queryToken === null;
-    if (forFigures && token !== null && isConfiguredAdminToken(token, config.CARILLON_ADMIN_TOKEN)) return;
-    const found = token === null ? null : authenticator.find(token);
-    const holder = found instanceof Promise ? await found : found;
-    const actsFor = request.headers[TENANT_HEADER];
-    if (area === 'tenant' && actsFor !== undefined && holder !== null) {
-      request.tenantId = (await tenantNamed(database, actsForTenant(holder, actsFor))).id;
-      return;
-    }
-    request.tenantId = admit(holder, token, area === 'tenant' ? 'tenant' : 'admin').tenantId ?? 0;
-  };
 }

@@ -4,14 +4,21 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import type { Queryable } from '../table/database.js';
-import { findToken, tokenHash, type TokenHolder } from '../table/tenants.js';
+import {
+  findToken,
+  type KnownToken,
+  recordTokenUse,
+  TOKEN_USE_EVERY_MS,
+  tokenHash,
+  type TokenHolder,
+} from '../table/tokens.js';
 
 /** Most tokens a node remembers, known ones and unknown ones apart: a flood of wrong tokens must not push out right ones. */
 export const TOKEN_CACHE_ENTRIES = { known: 10_000, unknown: 1_000 } as const;
 const TOKEN_MAX_BYTES = 4_096;
 
 interface Remembered {
-  readonly holder: TokenHolder | null;
+  readonly token: KnownToken | null;
   readonly untilMs: number;
 }
 
@@ -27,14 +34,14 @@ export class Authenticator {
     private readonly cacheMs: number,
   ) {}
 
-  /** The holder of a token, or null. What is remembered is given at once, without a promise. */
+  /** The holder of a token, or null when nobody has it or it has expired. What is remembered is given at once, without a promise. */
   find(token: string): TokenHolder | null | Promise<TokenHolder | null> {
     if (token === '' || token.length > TOKEN_MAX_BYTES) return null;
     // Tokens are compared by their hashes only, so how long a look-up takes tells nothing about a token's text.
     const hash = tokenHash(token);
     const key = hash.toString('base64');
     const remembered = this.#known.get(key) ?? this.#unknown.get(key);
-    if (remembered !== undefined && remembered.untilMs > this.clock.nowMs()) return remembered.holder;
+    if (remembered !== undefined && remembered.untilMs > this.clock.nowMs()) return this.#holderOf(remembered.token);
     const pending = this.#pending.get(key);
     if (pending !== undefined) return pending;
     const lookup = this.#lookUp(hash, key).finally(() => this.#pending.delete(key));
@@ -43,18 +50,32 @@ export class Authenticator {
   }
 
   async #lookUp(hash: Buffer, key: string): Promise<TokenHolder | null> {
-    const holder = await findToken(this.table, hash);
+    const token = await findToken(this.table, hash);
     this.#known.delete(key);
     this.#unknown.delete(key);
     if (this.cacheMs > 0) {
       const [cache, limit] =
-        holder === null
+        token === null
           ? ([this.#unknown, TOKEN_CACHE_ENTRIES.unknown] as const)
           : ([this.#known, TOKEN_CACHE_ENTRIES.known] as const);
       if (cache.size >= limit) dropOldest(cache);
-      cache.set(key, { holder, untilMs: this.clock.nowMs() + this.cacheMs });
+      cache.set(key, { token, untilMs: this.clock.nowMs() + this.cacheMs });
     }
+    const holder = this.#holderOf(token);
+    if (token !== null && holder !== null) this.#recordUse(hash, token);
     return holder;
+  }
+
+  #holderOf(token: KnownToken | null): TokenHolder | null {
+    if (token === null) return null;
+    return token.expiresAtMs === null || token.expiresAtMs > this.clock.nowMs() ? token.holder : null;
+  }
+
+  /** Nobody waits for it, and a use that could not be recorded is recorded with the next look-up. */
+  #recordUse(hash: Buffer, { lastUsedAtMs }: KnownToken): void {
+    const nowMs = this.clock.nowMs();
+    if (lastUsedAtMs !== null && nowMs - lastUsedAtMs < TOKEN_USE_EVERY_MS) return;
+    recordTokenUse(this.table, hash, nowMs).catch(() => undefined);
   }
 }
 
@@ -82,12 +103,40 @@ export function actsForTenant(holder: TokenHolder, header: string | string[]): s
 
 export type Area = 'tenant' | 'admin';
 
+/** How long the check of the configured token waits for PostgreSQL. */
+const CONFIGURED_CHECK_MS = 1_000;
+
 /**
- * Tells whether a token is the administrator's that this node was started with. That needs no table: a node whose table is away must
- * still say so in its figures.
+ * The administrator's token that this node was started with. It is good also while PostgreSQL is unavailable: a node must be able to report
+ * just that in its metrics. Once PostgreSQL has said that it was revoked (another node was started with another token) it is not.
  */
-export function isConfiguredAdminToken(token: string, configured: string): boolean {
-  return configured !== '' && timingSafeEqual(tokenHash(token), tokenHash(configured));
+export class ConfiguredAdmin {
+  #isRevoked = false;
+
+  constructor(
+    private readonly configured: string,
+    private readonly authenticator: Authenticator,
+  ) {}
+
+  async admits(token: string): Promise<boolean> {
+    if (this.configured === '' || !timingSafeEqual(tokenHash(token), tokenHash(this.configured))) return false;
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<'unknown'>((resolve) => {
+      timer = setTimeout(() => resolve('unknown'), CONFIGURED_CHECK_MS);
+    });
+    const known = await Promise.race([this.#look(token), timeout]);
+    clearTimeout(timer);
+    if (known !== 'unknown') this.#isRevoked = known?.role !== 'admin';
+    return !this.#isRevoked;
+  }
+
+  async #look(token: string): Promise<TokenHolder | null | 'unknown'> {
+    try {
+      return await this.authenticator.find(token);
+    } catch {
+      return 'unknown';
+    }
+  }
 }
 
 /** Lets in who may knock at this part of the API. Throws UNAUTHORIZED for nobody we know, FORBIDDEN for the wrong role. */
@@ -95,7 +144,8 @@ export function admit(holder: TokenHolder | null, token: string | null, area: Ar
   if (token === null) {
     throw new CarillonError('UNAUTHORIZED', 'no token: expected the header "Authorization: Bearer <token>"');
   }
-  if (holder === null) throw new CarillonError('UNAUTHORIZED', 'invalid token: nobody we know has it');
+  if (holder === null)
+    throw new CarillonError('UNAUTHORIZED', 'invalid token: it is not known, was revoked or has expired');
   if (holder.role === area) return holder;
   throw new CarillonError(
     'FORBIDDEN',

@@ -18,7 +18,11 @@ export const ERROR_STATUS = {
   TABLE_UNAVAILABLE: 503,
   QUEUE_UNAVAILABLE: 503,
   SHUTTING_DOWN: 503,
+  READ_TOO_SLOW: 503,
+  TOO_MANY_READS: 429,
+  // Nobody reads it; it is what logs and figures of web servers call it.
+  CLIENT_GONE: 499,
 } as const satisfies Record<ErrorCode, number>;
 
-/** How long a client should wait before it repeats a request that was answered with 503. */
+/** How long a client should wait before it repeats a request that was answered with 429 or 503. */
 export const RETRY_AFTER_SECONDS = 1;

@@ -36,7 +36,7 @@ export function answerFault(error: unknown, request: FastifyRequest, reply: Fast
   const isTooLarge = error instanceof Error && 'code' in error && error.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
   const known = isTooLarge ? tooLarge(request) : error;
   const fault = foreseenFault(known) ?? unforeseenFault(known, services);
-  if (fault.status === 503) void reply.header('retry-after', String(RETRY_AFTER_SECONDS));
+  if (fault.status === 429 || fault.status === 503) void reply.header('retry-after', String(RETRY_AFTER_SECONDS));
   void reply
     .code(fault.status)
     .type('application/json; charset=utf-8')

@@ -2,6 +2,8 @@
 
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { Type, type TSchema } from '@sinclair/typebox';
+import type { FastifyContextConfig } from 'fastify';
+import type { Access } from './access.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -42,28 +44,34 @@ export function openApi(): FastifyDynamicSwaggerOptions {
       },
     },
     transform: ({ schema, url, route }) => {
-      const documented = route.config?.documentedPath;
-      // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- routes without a schema have none
-      if (documented === undefined) return { schema: schema ?? {}, url };
-      return { schema: { ...schema, params: documented.params }, url: documented.url };
+      const { access = 'open', documentedPath }: Partial<FastifyContextConfig> = route.config ?? {};
+      const secured = { ...schema, security: SECURITY[access] };
+      if (documentedPath === undefined) return { schema: secured, url };
+      return { schema: { ...secured, params: documentedPath.params }, url: documentedPath.url };
     },
   };
 }
 
-export const TENANT_SECURITY = [{ token: [] }];
-export const ADMIN_SECURITY = [{ adminToken: [] }];
+/** What the document says of a route follows from what the route declares. */
+const SECURITY = {
+  tenant: [{ token: [] }],
+  admin: [{ adminToken: [] }],
+  metrics: [{ adminToken: [] }],
+  open: [],
+} satisfies Record<Access, readonly Record<string, readonly string[]>[]>;
 
 const FaultBody = Type.Object({ error: Type.String({ description: 'What was wrong, what was expected, where' }) });
 
 const FAULTS = {
   400: 'The request is wrong: the text says what and where, also when a limit is exceeded',
-  401: 'No token, or one that nobody has',
+  401: 'No token, or one that is not known, was revoked or has expired',
   403: 'A token of the wrong role',
   404: 'Nothing of that name',
-  409: 'It exists already',
+  409: 'It exists already, or is the last of its kind',
   413: 'The body is too large',
+  429: 'Too many lists of the tenant are being read: try again after Retry-After seconds',
   501: 'Queues, URL groups and flow control are not implemented yet',
-  503: 'The table is away; try again after Retry-After seconds. Nothing was accepted',
+  503: 'The table is away, or a read took too long: try again after Retry-After seconds. Nothing was accepted',
 } as const;
 
 /** The `response` part of a route's schema: what success gives, and which faults there are. */

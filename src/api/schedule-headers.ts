@@ -2,13 +2,14 @@
 
 import type { Config } from '../config.js';
 import type { Chance } from '../domain/clock.js';
+import { ianaName } from '../domain/cron/zone-names.js';
 import { DAY_MS, parseDuration } from '../domain/duration.js';
 import { CarillonError } from '../domain/errors.js';
 import { checkScheduleId, generatedScheduleId, ID_CHANCE_BYTES } from '../domain/ids.js';
 import { parseKeyTemplate } from '../domain/key-template.js';
 import { parseMisfire } from '../domain/misfire.js';
 import { DEFAULT_OVERLAP, parseOverlap } from '../domain/overlap.js';
-import { expressionOf } from '../domain/schedule-change.js';
+import { givenExpression } from '../domain/schedule-change.js';
 import type { ScheduleDefinition } from '../domain/schedule.js';
 import { readDeduplicationId, readDelayMs, readFlag, readPolicy, readRequest, valueOf } from './delivery-headers.js';
 import { contentHash, shortHash } from './content-hash.js';
@@ -58,8 +59,9 @@ export function readDefinition(source: ScheduleSource, config: Config): Schedule
       'Carillon-Keep is for a single schedule that is edited, not for a batch',
     );
   }
-  const timeZone = valueOf(settings, 'Carillon-Time-Zone');
-  expressionOf({ cron, timeZone });
+  const givenZone = valueOf(settings, 'Carillon-Time-Zone');
+  const timeZone = givenZone === null ? null : ianaName(givenZone);
+  givenExpression({ cron, timeZone });
   const misfire = valueOf(settings, 'Carillon-Misfire');
   const { policy, windowMs } = misfire === null ? defaultMisfire(config) : readMisfire(misfire, config);
   return {

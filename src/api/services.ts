@@ -5,6 +5,7 @@ import type { Config } from '../config.js';
 import type { Chance, Clock } from '../domain/clock.js';
 import type { Intake } from '../intake/intake.js';
 import type { Database } from '../table/database.js';
+import type { ReadPool } from '../table/reads.js';
 
 export interface Readiness {
   readonly ok: boolean;
@@ -63,7 +64,10 @@ export interface ApiServices {
   readonly config: Config;
   readonly clock: Clock;
   readonly chance: Chance;
+  /** For what is written, and for knowing who calls. */
   readonly database: Database;
+  /** For what is read. */
+  readonly reads: ReadPool;
   readonly intake: Intake;
   readonly logger: Logger;
   readonly cluster: ClusterView;

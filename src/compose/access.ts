@@ -1,22 +1,38 @@
-// The tenant and the administrator that the settings name, made sure of when a node starts.
+// The tenant and the administrator that the settings name, made sure of when a node starts; tokens of earlier starts are revoked.
 
+import type { Logger } from 'pino';
 import type { Config } from '../config.js';
 import type { Chance } from '../domain/clock.js';
 import type { Database } from '../table/database.js';
-import { ensureAdminToken, ensureTenant } from '../table/tenants.js';
+import { dropEnvironmentToken, ensureTenant } from '../table/tenants.js';
+import { setEnvironmentAdminToken } from '../table/tokens.js';
 
 const DEFAULT_TENANT = 'default';
 
-export async function ensureAccess(database: Database, config: Config, chance: Chance): Promise<void> {
-  const orNull = (text: string): string | null => (text === '' ? null : text);
-  if (config.CARILLON_TOKEN !== '') {
-    const tenant = {
-      name: DEFAULT_TENANT,
-      token: config.CARILLON_TOKEN,
-      currentKey: orNull(config.CARILLON_CURRENT_SIGNING_KEY),
-      nextKey: orNull(config.CARILLON_NEXT_SIGNING_KEY),
-    };
-    await ensureTenant(database, tenant, chance);
-  }
-  if (config.CARILLON_ADMIN_TOKEN !== '') await ensureAdminToken(database, config.CARILLON_ADMIN_TOKEN);
+/**
+ * The node that was started last decides which tokens of the environment are good: in a rolling restart with new ones the old ones end when
+ * the first node starts with the new ones, on nodes that still run with the old ones too.
+ */
+export async function ensureAccess(database: Database, config: Config, chance: Chance, log: Logger): Promise<void> {
+  const report = (setting: 'CARILLON_TOKEN' | 'CARILLON_ADMIN_TOKEN', revoked: number): void => {
+    if (revoked === 0) return;
+    const why = config[setting] === '' ? 'is not set any more' : 'is another one than at an earlier start';
+    log.warn({ revoked }, `${setting} ${why}: the token of that start was revoked`);
+  };
+  report('CARILLON_TOKEN', await ensureDefaultTenant(database, config, chance));
+  const adminToken = orNull(config.CARILLON_ADMIN_TOKEN);
+  report('CARILLON_ADMIN_TOKEN', await setEnvironmentAdminToken(database, adminToken));
+}
+
+async function ensureDefaultTenant(database: Database, config: Config, chance: Chance): Promise<number> {
+  const token = orNull(config.CARILLON_TOKEN);
+  if (token === null) return dropEnvironmentToken(database, DEFAULT_TENANT);
+  const currentKey = orNull(config.CARILLON_CURRENT_SIGNING_KEY);
+  const nextKey = orNull(config.CARILLON_NEXT_SIGNING_KEY);
+  const tenant = { name: DEFAULT_TENANT, token, currentKey, nextKey };
+  return (await ensureTenant(database, tenant, chance)).revokedTokens;
+}
+
+function orNull(text: string): string | null {
+  return text === '' ? null : text;
 }

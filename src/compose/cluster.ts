@@ -14,10 +14,20 @@ import { ShardLocks } from '../membership/shard-locks.js';
 import { Channels } from '../queue/channels.js';
 import { ConsoleChannels } from '../queue/console-channels.js';
 import { createRedis, createSubscriber, openRedis } from '../queue/connect.js';
+import { Subscriptions } from '../queue/subscriptions.js';
 import type { ShardQueue } from '../queue/shard-queue.js';
 import type { Database } from '../table/database.js';
-import { grantEpochs, overtakenShards, overtakeEpochs, readShards, renewEpochs } from '../table/epochs.js';
+import {
+  endAbandoned,
+  grantEpochs,
+  overtakenShards,
+  overtakeEpochs,
+  readShards,
+  renewEpochs,
+} from '../table/epochs.js';
 
+/** A transaction of a node that runs is not idle for so long: its next statement follows at once. */
+const ABANDONED_AFTER_MS = 500;
 const DEATHS_REMEMBERED_MS = 5 * 60_000;
 /** A lock server's answer is waited for so long, as a part of a lease: several must fit into what is left of it. */
 const LOCK_ANSWER = 1 / 8;
@@ -65,8 +75,9 @@ export function makeCluster(parts: {
     timeoutMs: config.CARILLON_REDIS_TIMEOUT_MS,
     onTrouble: () => undefined,
   });
-  const channels = new Channels(redis, subscriber, prefix);
-  const consoleChannels = new ConsoleChannels(redis, subscriber, prefix);
+  const subscriptions = new Subscriptions(subscriber);
+  const channels = new Channels(redis, subscriptions, prefix);
+  const consoleChannels = new ConsoleChannels(redis, subscriptions, prefix);
   const locks = new ShardLocks(
     lockClients,
     { keyPrefix: `${prefix}:{locks}:`, leaseMs: config.CARILLON_LEASE_MS },
@@ -78,6 +89,7 @@ export function makeCluster(parts: {
       renew: (node, held) => renewEpochs(database, node, held),
       overtake: (node, stored) => overtakeEpochs(database, node, stored),
       overtaken: (held) => overtakenShards(database, held),
+      endAbandoned: (shards) => endAbandoned(database, shards, ABANDONED_AFTER_MS),
     },
     queue,
     node: identity,

@@ -11,7 +11,7 @@ import { type Pulse, readPulse, readWatch } from '../admin/pulse.js';
 import { AdminSocketServer } from '../admin/socket-server.js';
 import { StoreProbe } from '../admin/store-probe.js';
 import { Teller } from '../admin/teller.js';
-import { Authenticator, bearerToken, isConfiguredAdminToken } from '../api/auth.js';
+import { Authenticator, bearerToken, ConfiguredAdmin } from '../api/auth.js';
 import { adminOrigins, type Config } from '../config.js';
 import type { Clock } from '../domain/clock.js';
 import { readLevels, readMemory } from '../queue/levels.js';
@@ -21,6 +21,8 @@ import type { Recorder } from '../table/recorder.js';
 import { processTime, type NodeCluster } from './cluster.js';
 import type { NodeDiary } from './hooks.js';
 
+/** A token of an open socket is checked again as often as nodes forget tokens, within these bounds. */
+const RECHECK_MS = { min: 1_000, max: 60_000 } as const;
 const GROUPS = ['accept', 'outcome', 'fire'] as const;
 
 export interface NodeConsole {
@@ -69,6 +71,7 @@ export function makeConsole(parts: ConsoleParts): NodeConsole {
     origins: adminOrigins(config),
     socketsMax: config.CARILLON_ADMIN_SOCKETS_MAX,
     helloMs: config.CARILLON_ADMIN_HELLO_MS,
+    recheckMs: Math.min(Math.max(config.CARILLON_TOKEN_CACHE_MS, RECHECK_MS.min), RECHECK_MS.max),
     queueBytes: config.CARILLON_ADMIN_QUEUE_BYTES,
     monotonicMs: () => processTime.monotonicMs(),
   });
@@ -145,8 +148,9 @@ function makeTeller(parts: ConsoleParts, tell: (pulse: Pulse) => void): Teller {
 
 function tokenChecker({ config, database, clock }: ConsoleParts): (token: string) => Promise<TokenVerdict> {
   const authenticator = new Authenticator(database, clock, config.CARILLON_TOKEN_CACHE_MS);
+  const configuredAdmin = new ConfiguredAdmin(config.CARILLON_ADMIN_TOKEN, authenticator);
   return async (token) => {
-    if (isConfiguredAdminToken(token, config.CARILLON_ADMIN_TOKEN)) return 'admin';
+    if (await configuredAdmin.admits(token)) return 'admin';
     try {
       return (await authenticator.find(token))?.role ?? 'unknown';
     } catch {

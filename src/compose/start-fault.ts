@@ -2,6 +2,7 @@
 
 import type { Config } from '../config.js';
 import { CarillonError } from '../domain/errors.js';
+import { parseUrl } from '../domain/url.js';
 
 /** The line, without secrets; null when the error is none that a setting explains. */
 export function startFault(error: unknown, config: Config): string | null {
@@ -25,7 +26,8 @@ function unreachable(
 ): string {
   const url = config[setting];
   // Several servers in one URL are more than this reads; the reason names the one then.
-  const where = URL.canParse(url) ? ` at ${new URL(url).host}` : '';
+  const parsed = parseUrl(url);
+  const where = parsed === null ? '' : ` at ${parsed.host}`;
   return `${setting}: ${what}${where} cannot be reached: ${reasonOf(error)}`;
 }
 

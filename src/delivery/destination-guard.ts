@@ -1,6 +1,7 @@
 // Decides which destinations may be called: the form of a URL when it is accepted, and every address when it is connected to.
 import ipaddr from 'ipaddr.js';
 import { CarillonError } from '../domain/errors.js';
+import { parseUrl } from '../domain/url.js';
 
 /** Error code of a connection that the guard did not allow. */
 export const DESTINATION_REFUSED = 'DESTINATION_REFUSED';
@@ -104,15 +105,38 @@ export function checkDestinationUrl(text: string, what: string, options: Destina
   // eslint-disable-next-line no-control-regex
   if (/[\u0000-\u0020\u007f]/.test(text))
     throw refuse('it contains a blank or control character, which must be percent-encoded');
-  if (!URL.canParse(text)) throw refuse('endpoint is not an absolute URL with a valid host and port');
-  const url = new URL(text);
-  if (url.username !== '' || url.password !== '') {
-    throw refuse('it contains credentials, which records would show; send them with Upstash-Forward-Authorization');
-  }
+  const repaired = repairedPart(text);
+  if (repaired !== null) throw refuse(repaired);
+  const url = parseUrl(text);
+  if (url === null) throw refuse('endpoint is not an absolute URL with a valid host and port');
+  if (/^\.+$/.test(url.hostname)) throw refuse(EMPTY_HOST);
   if (options.allowPrivate === false) {
     const address = literalAddress(url.hostname);
     const reason = address === null ? null : refusalOfAddress(address);
     if (reason !== null) throw refuse(`endpoint resolves to ${reason}: ${address ?? ''}`);
   }
   return text;
+}
+
+const EMPTY_HOST =
+  'the host is empty: endpoint is not an absolute URL, expected http://host/path with two slashes before the host';
+/** Without the joiners, which some scripts need. */
+const INVISIBLE = /(?![\u200c\u200d])\p{Default_Ignorable_Code_Point}/u;
+
+/**
+ * What URL parsers would repair without a word, so that another host or path were called than is written: `http:///h/x`
+ * calls `h`. Null when there is nothing of that.
+ */
+function repairedPart(text: string): string | null {
+  const [beforeQuery = ''] = text.split(/[?#]/, 1);
+  if (beforeQuery.includes('\\'))
+    return 'it contains a backslash, which URL parsers take for a slash: write "/" or %5C';
+  const authority = /^https?:\/\/([^/]*)/i.exec(beforeQuery)?.[1] ?? '';
+  if (authority.includes('@')) {
+    return 'it contains credentials, which records would show; send them with Upstash-Forward-Authorization';
+  }
+  if (authority === '' || authority.startsWith(':')) return EMPTY_HOST;
+  if (INVISIBLE.test(authority)) return 'the host has an invisible character, which URL parsers drop';
+  if (authority.endsWith(':')) return 'the port is empty: give its number, or leave out the ":"';
+  return null;
 }

@@ -1,4 +1,5 @@
 // Takes a destination URL apart into what a connection and a request line need, and remembers the ones used lately.
+import { parseUrl } from '../domain/url.js';
 
 export interface Target {
   /** Scheme, host and port; what a connection is opened to. */
@@ -16,8 +17,8 @@ const kept = new Map<string, Target>();
 export function parseTarget(url: string): Target | null {
   const known = kept.get(url);
   if (known !== undefined) return known;
-  if (!URL.canParse(url)) return null;
-  const parsed = new URL(url);
+  const parsed = parseUrl(url);
+  if (parsed === null) return null;
   if (parsed.protocol !== 'http:' && parsed.protocol !== 'https:') return null;
   const target: Target = {
     origin: parsed.origin,

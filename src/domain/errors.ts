@@ -15,7 +15,10 @@ export type ErrorCode =
   | 'NOT_IMPLEMENTED'
   | 'TABLE_UNAVAILABLE'
   | 'QUEUE_UNAVAILABLE'
-  | 'SHUTTING_DOWN';
+  | 'SHUTTING_DOWN'
+  | 'READ_TOO_SLOW'
+  | 'TOO_MANY_READS'
+  | 'CLIENT_GONE';
 
 export class CarillonError extends Error {
   override readonly name = 'CarillonError';

@@ -5,11 +5,11 @@
 
 import type { CronExpression } from './cron/expression.js';
 import { nextFire } from './cron/next-fire.js';
-import { parseCronCached } from './cron/parse.js';
 import { previousFire } from './cron/previous-fire.js';
 import type { Evidence, ExplainFacts, Explanation, ScheduleChange, Verdict } from './explain-facts.js';
 import { tellRecord } from './explain-record.js';
 import { fromNowOn, instant, latency } from './explain-words.js';
+import { expressionOf } from './schedule-change.js';
 import { spreadOffsetMs } from './spread-window.js';
 
 /** A time that has just come is about to be fired. */
@@ -109,7 +109,7 @@ function calendarAround({ atMs }: ExplainFacts, then: Then): Calendar {
 function expressionThen({ cron, timeZone }: Then): CronExpression | null {
   if (cron === null) return null;
   try {
-    return parseCronCached(cron, timeZone === null ? {} : { timeZone });
+    return expressionOf({ cron, timeZone });
   } catch {
     return null;
   }

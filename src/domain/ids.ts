@@ -72,14 +72,23 @@ export function fromUuid(uuid: string): MessageId {
   return uuid.replaceAll('-', '');
 }
 
-const SCHEDULE_ID = /^[A-Za-z0-9_.-]{1,256}$/;
+/**
+ * Not "." and "..": in the path of a URL those are steps and no names, so that nothing could be fetched or deleted by
+ * them.
+ */
+const SCHEDULE_ID = /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,256}$/;
+
+/** Whether a text can be a schedule's id. */
+export function isScheduleId(text: string): boolean {
+  return SCHEDULE_ID.test(text);
+}
 
 /** Checks a schedule id given by a client. Throws INVALID_REQUEST. */
 export function checkScheduleId(text: string): string {
-  if (SCHEDULE_ID.test(text)) return text;
+  if (isScheduleId(text)) return text;
   throw new CarillonError(
     'INVALID_REQUEST',
-    `Upstash-Schedule-Id is "${text.slice(0, 80)}", expected 1 to 256 letters, digits, "-", "_" or "."`,
+    `Upstash-Schedule-Id is "${text.slice(0, 80)}", expected 1 to 256 letters, digits, "-", "_" or ".", and neither "." nor ".."`,
   );
 }
 

@@ -13,6 +13,15 @@ export function nearestName(name: string, known: readonly string[]): string {
   return best;
 }
 
+/** The known name with the fewest edits from `name`, if those are at most `maxEdits`; null when none is that near. */
+export function nearestWithin(name: string, known: readonly string[], maxEdits: number): string | null {
+  // A name is no nearer than their lengths differ, which spares most of the comparing.
+  const candidates = known.filter((candidate) => Math.abs(candidate.length - name.length) <= maxEdits);
+  if (candidates.length === 0) return null;
+  const nearest = nearestName(name, candidates);
+  return editDistance(name, nearest) <= maxEdits ? nearest : null;
+}
+
 /** Levenshtein's distance, one row of the table at a time. */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);

@@ -1,4 +1,5 @@
 // Decides what follows a failed attempt: another one, and when, or the end. The rules are those of QStash's public documentation.
+import { parseHttpDate } from './http-date.js';
 import { compileRetryDelay } from './retry-delay-expression.js';
 
 const DAY_MS = 86_400_000;
@@ -107,10 +108,8 @@ function parseResetMs(text: string, nowMs: number): number | null {
   if (text.length > 64) return null;
   if (/^\d+(\.\d*)?$/.test(text)) return Math.ceil(Number(text) * 1000);
   if (/^(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/.test(text)) return parseGoDurationMs(text);
-  // Only text that begins with a day's name: Date.parse accepts nearly anything with a digit in it.
-  if (!/^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? /.test(text)) return null;
-  const atMs = Date.parse(text);
-  return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
+  const atMs = parseHttpDate(text, nowMs);
+  return atMs === null ? null : Math.max(0, atMs - nowMs);
 }
 
 function parseGoDurationMs(text: string): number | null {

@@ -13,9 +13,16 @@ export interface NextState {
 
 type Calendar = Pick<ScheduleDefinition, 'cron' | 'timeZone' | 'startAtMs' | 'endAtMs'>;
 
-/** The expression of a schedule, with its zone. Throws INVALID_CRON. */
-export function expressionOf(calendar: Pick<ScheduleDefinition, 'cron' | 'timeZone'>): CronExpression {
-  return parseCronCached(calendar.cron, calendar.timeZone === null ? {} : { timeZone: calendar.timeZone });
+type CronText = Pick<ScheduleDefinition, 'cron' | 'timeZone'>;
+
+/** Returns the expression that somebody gives now, with its zone. Throws INVALID_CRON. */
+export function givenExpression({ cron, timeZone }: CronText): CronExpression {
+  return parseCronCached(cron, timeZone === null ? {} : { timeZone });
+}
+
+/** Returns the expression of a schedule that was accepted, with its zone. Throws INVALID_CRON. */
+export function expressionOf({ cron, timeZone }: CronText): CronExpression {
+  return parseCronCached(cron, { stored: true, ...(timeZone !== null && { timeZone }) });
 }
 
 /**

@@ -2,14 +2,18 @@
 
 import type { Logger } from 'pino';
 import { CarillonError } from '../domain/errors.js';
+import type { Abandoned } from '../table/epochs.js';
 import type { Fence, ShardQueue } from '../queue/shard-queue.js';
 
 /** The table's side: who was granted what. */
 export interface EpochAuthority {
+  /** May leave out shards that a transaction of their former owner holds on to. */
   grant(node: string, shards: readonly number[]): Promise<Map<number, number>>;
   renew(node: string, held: ReadonlyMap<number, number>): Promise<Map<number, number>>;
   overtake(node: string, stored: ReadonlyMap<number, number>): Promise<Map<number, number>>;
   overtaken(held: ReadonlyMap<number, number>): Promise<number[]>;
+  /** Ends transactions of these shards' former owners that stand still; returns what they were. */
+  endAbandoned(shards: readonly number[]): Promise<readonly Abandoned[]>;
 }
 
 export interface Fenced {
@@ -35,9 +39,25 @@ export class Fencing {
     this.#log = parts.log;
   }
 
-  /** Takes shards over, whoever had them: one statement for all, one fence for each. */
+  /**
+   * Takes shards over, whoever had them: one statement for all, one fence for each. A shard that is missing from the answer is to be tried
+   * again: a transaction of its former owner holds on to it, and is ended here if it stands still.
+   */
   async take(shards: readonly number[]): Promise<Fenced> {
-    return this.#install(await this.#authority.grant(this.#node, shards), false);
+    const granted = await this.#authority.grant(this.#node, shards);
+    const missing = shards.filter((shard) => !granted.has(shard));
+    const [fenced] = await Promise.all([
+      this.#install(granted, false),
+      missing.length === 0 ? undefined : this.#endAbandoned(missing),
+    ]);
+    return fenced;
+  }
+
+  async #endAbandoned(shards: readonly number[]): Promise<void> {
+    for (const { name, idleMs, ended } of await this.#authority.endAbandoned(shards)) {
+      const what = ended ? 'was ended' : 'could not be ended, and ends by its limit';
+      this.#log.warn({ shards, connection: name, idleMs }, `a transaction of a former owner stood still: it ${what}`);
+    }
   }
 
   /** New epochs for shards that are this node's in the table, under these epochs or later ones. With `refill` all are filled again. */

@@ -53,6 +53,8 @@ interface MembershipParts {
 
 /** What is free by the roster and was locked is on its way to somebody else, or a dead owner's lock has yet to end: looks again so soon. */
 const LOCKED_PAUSE_MS = 100;
+/** What held on to a shard is over by then, or was found to stand still. */
+const GRANT_PAUSE_MS = 30;
 /** A heartbeat that was asked for, as when shards became free, leaves leases alone that one before it just extended: part of a heartbeat. */
 const FRESH_OF_BEAT = 0.5;
 /** Heartbeats in which the others can say that they are unable too. */
@@ -301,8 +303,8 @@ export class Membership {
     for (const shard of shards) if (!locked.includes(shard)) this.#moving.delete(shard);
     if (locked.length < shards.length && locks.troubleMs === 0) this.#beatWithin(LOCKED_PAUSE_MS);
     if (locked.length === 0) return;
+    let taken: number[] = [];
     await this.#whileMoving(locked, async () => {
-      let taken: number[] = [];
       try {
         taken = await holder.take(locked);
         await roster.own(settings.id, taken);
@@ -312,6 +314,8 @@ export class Membership {
       }
       events.onTaken(taken.length, time.monotonicMs() - startedAtMs, taken);
     });
+    // A transaction of the former owner holds on to the others.
+    if (taken.length < locked.length) this.#beatWithin(GRANT_PAUSE_MS);
   }
 
   async #whileMoving(shards: readonly number[], work: () => Promise<void>): Promise<void> {

@@ -94,7 +94,7 @@ export class ShardHolder {
     for (const [shard, epoch] of epochs) this.#sweeper.add(this.#actorOf(shard, epoch), lost.has(shard));
     const durationMs = Math.round(this.#time.monotonicMs() - startedAtMs);
     const taken = [...epochs.keys()];
-    this.#log.info({ shards: taken, queueLost: lost.size, durationMs }, 'shards taken');
+    if (taken.length > 0) this.#log.info({ shards: taken, queueLost: lost.size, durationMs }, 'shards taken');
     return taken;
   }
 

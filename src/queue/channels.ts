@@ -2,6 +2,7 @@
 // finds out by itself a little later (an idle actor's next claim, the next heartbeat).
 
 import type { Cluster, Redis } from 'ioredis';
+import type { Subscriptions } from './subscriptions.js';
 
 export interface ChannelEvents {
   /** Work due at this time was queued in a shard of ours by another node. */
@@ -16,34 +17,33 @@ export interface ChannelEvents {
 
 export class Channels {
   readonly #publisher: Redis | Cluster;
-  readonly #subscriber: Redis | Cluster;
+  readonly #subscriptions: Subscriptions;
   readonly #prefix: string;
 
-  /** `subscriber` is a connection of its own, connected already. */
-  constructor(publisher: Redis | Cluster, subscriber: Redis | Cluster, prefix: string) {
+  constructor(publisher: Redis | Cluster, subscriptions: Subscriptions, prefix: string) {
     this.#publisher = publisher;
-    this.#subscriber = subscriber;
+    this.#subscriptions = subscriptions;
     this.#prefix = prefix;
   }
 
   async listen(events: ChannelEvents): Promise<void> {
     const wakes = `${this.#prefix}:wake:`;
-    this.#subscriber.on('message', (channel: string, text: string) => {
+    this.#subscriptions.onMessage((channel, text) => {
       if (channel.startsWith(wakes)) events.onWake(Number(channel.slice(wakes.length)), Number(text));
       else if (text === 'free') events.onFree();
       else if (text.startsWith('drain ')) events.onDrain(text.slice('drain '.length));
     });
-    this.#subscriber.on('ready', () => events.onGap());
-    await this.#subscriber.subscribe(`${this.#prefix}:cluster`);
+    this.#subscriptions.onRenewed(() => events.onGap());
+    await this.#subscriptions.add([`${this.#prefix}:cluster`]);
   }
 
   /** Hears of work for shards of ours; without it they would sleep until their own next claim. Does not fail. */
   async hearOf(shards: readonly number[]): Promise<void> {
-    await this.#quietly(() => this.#subscriber.subscribe(...this.#wakeChannels(shards)));
+    await this.#quietly(() => this.#subscriptions.add(this.#wakeChannels(shards)));
   }
 
   async hearNoMoreOf(shards: readonly number[]): Promise<void> {
-    await this.#quietly(() => this.#subscriber.unsubscribe(...this.#wakeChannels(shards)));
+    await this.#quietly(() => this.#subscriptions.remove(this.#wakeChannels(shards)));
   }
 
   /** Tells the owner of a shard, another node, that work due then was queued. */

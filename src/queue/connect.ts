@@ -32,8 +32,8 @@ export function createRedis(settings: ConnectSettings): Redis | Cluster {
 }
 
 /**
- * A connection for subscriptions, not connected yet: `openRedis` connects it. It subscribes again by itself after it was broken, and says 'ready'
- * then. In a Redis Cluster every node hears everything, so any one of them will do.
+ * A connection for subscriptions, not connected yet: `openRedis` connects it. What it was subscribed to `Subscriptions` renews after it
+ * broke. In a Redis Cluster every node hears everything, so any one of them will do.
  */
 export function createSubscriber(settings: ConnectSettings): Redis {
   const form = parseRedisUrl(settings.url);
@@ -172,6 +172,7 @@ function commonOptions({ timeoutMs }: ConnectSettings): Options {
   return {
     lazyConnect: true,
     autoResendUnfulfilledCommands: false,
+    autoResubscribe: false,
     maxRetriesPerRequest: 0,
     commandTimeout: timeoutMs,
     connectTimeout: timeoutMs,

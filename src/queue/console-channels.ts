@@ -2,39 +2,39 @@
 // decides anything by it.
 
 import type { Cluster, Redis } from 'ioredis';
+import type { Subscriptions } from './subscriptions.js';
 
 export class ConsoleChannels {
   readonly #publisher: Redis | Cluster;
-  readonly #subscriber: Redis | Cluster;
+  readonly #subscriptions: Subscriptions;
   readonly #watch: string;
   readonly #pulse: string;
   #onPulse: (text: string) => void = () => undefined;
 
-  /** `subscriber` is a connection that is used for subscriptions only. */
-  constructor(publisher: Redis | Cluster, subscriber: Redis | Cluster, prefix: string) {
+  constructor(publisher: Redis | Cluster, subscriptions: Subscriptions, prefix: string) {
     this.#publisher = publisher;
-    this.#subscriber = subscriber;
+    this.#subscriptions = subscriptions;
     this.#watch = `${prefix}:console:watch`;
     this.#pulse = `${prefix}:console:pulse`;
   }
 
   /** Hears of watchers. */
   async listen(onWatch: (text: string) => void): Promise<void> {
-    this.#subscriber.on('message', (channel: string, text: string) => {
+    this.#subscriptions.onMessage((channel, text) => {
       if (channel === this.#watch) onWatch(text);
       else if (channel === this.#pulse) this.#onPulse(text);
     });
-    await this.#subscriber.subscribe(this.#watch);
+    await this.#subscriptions.add([this.#watch]);
   }
 
   /** Hears what all nodes say, this one among them. Does not fail. */
   async hearPulses(onPulse: (text: string) => void): Promise<void> {
     this.#onPulse = onPulse;
-    await quietly(() => this.#subscriber.subscribe(this.#pulse));
+    await quietly(() => this.#subscriptions.add([this.#pulse]));
   }
 
   async hearNoPulses(): Promise<void> {
-    await quietly(() => this.#subscriber.unsubscribe(this.#pulse));
+    await quietly(() => this.#subscriptions.remove([this.#pulse]));
   }
 
   watch(text: string): void {

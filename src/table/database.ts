@@ -11,12 +11,30 @@ const KEPT_CONNECTIONS = 4;
 const TIMESTAMPTZ = 1184;
 const BIGINT = 20;
 
-const types = new pg.TypeOverrides();
+/** How the values of rows are read: times as milliseconds. */
+export const types = new pg.TypeOverrides();
 types.setTypeParser(TIMESTAMPTZ, (text) => new Date(text.replace(' ', 'T').replace(/([+-]\d\d)$/, '$1:00')).getTime());
 types.setTypeParser(BIGINT, Number);
 
+/**
+ * How long a transaction may stand still, in milliseconds. A node that is frozen or cut off between two statements leaves its transaction
+ * open, and PostgreSQL keeps its locks until the connection is known to be gone: two hours, by TCP's defaults.
+ */
+export interface TransactionLimits {
+  /** Between two statements; then PostgreSQL ends the connection. */
+  readonly idleMs: number;
+  /** Waiting for a lock; then the statement fails, and the transaction is tried again. Longer than `idleMs`. */
+  readonly lockMs: number;
+  /** For one statement; then it fails. */
+  readonly statementMs: number;
+}
+
 export interface DatabaseSettings {
   readonly url: string;
+  /** The name by which others see these connections in pg_stat_activity; the program's when left out. */
+  readonly name?: string;
+  /** Of every transaction that is not said to be a long one; none when left out. */
+  readonly limits?: TransactionLimits;
   readonly poolSize: number;
   /** Longest wait for a connection or a statement, in milliseconds. */
   readonly timeoutMs: number;
@@ -40,10 +58,13 @@ export interface Queryable {
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
   readonly #onError: (error: Error) => void;
+  readonly #limits: TransactionLimits | null;
 
   constructor(settings: DatabaseSettings) {
+    this.#limits = settings.limits ?? null;
     this.#pool = new pg.Pool({
       connectionString: settings.url,
+      ...(settings.name === undefined ? {} : { application_name: settings.name }),
       max: settings.poolSize,
       min: Math.min(KEPT_CONNECTIONS, settings.poolSize),
       connectionTimeoutMillis: settings.timeoutMs,
@@ -66,30 +87,47 @@ export class Database implements Queryable {
 
   /**
    * Runs `work` in one transaction: committed when it resolves, rolled back when it rejects. May run it again from the start,
-   * after another transaction got in the way (a deadlock).
+   * after another transaction got in the way (a deadlock, a lock that was held for too long).
    */
   transaction<Result>(work: (connection: Queryable) => Promise<Result>): Promise<Result> {
-    return overConflicts(() => this.#transaction(work));
+    return overConflicts(() => this.#transaction(work, beginning(this.#limits)), this.#limits !== null);
   }
 
-  async #transaction<Result>(work: (connection: Queryable) => Promise<Result>): Promise<Result> {
+  /** A transaction without limits: for changes of the schema. */
+  longTransaction<Result>(work: (connection: Queryable) => Promise<Result>): Promise<Result> {
+    return overConflicts(() => this.#transaction(work, beginning(null)));
+  }
+
+  async #transaction<Result>(work: (connection: Queryable) => Promise<Result>, begin: string): Promise<Result> {
     const client = await connect(this.#pool);
+    const connectionState: { broken: Error | null } = { broken: null };
     // Broken between two statements: the next one fails, and nobody else is told.
-    client.on('error', this.#onError);
+    const onBroken = (error: Error): void => {
+      connectionState.broken ??= error;
+      this.#onError(error);
+    };
+    client.on('error', onBroken);
+    const release = (why: Error | null = null): void => {
+      client.off('error', onBroken);
+      // One that is of no more use is replaced.
+      client.release(why ?? undefined);
+    };
     const connection: Queryable = {
       run: (name, values = []) => query(client, statement(name, values)),
       text: (text, values = [], timeoutMs) => query(client, givenAsText(text, values, timeoutMs)),
     };
     try {
-      await query(client, { text: 'begin' });
+      await query(client, { text: begin });
       const result = await work(connection);
       await query(client, { text: 'commit' });
-      this.#release(client);
+      release();
       return result;
     } catch (error) {
       // What is away may be back elsewhere (a primary that was demoted): the pool connects anew.
-      this.#release(client, isAway(error) ? new Error('the table was away') : await rollBack(client));
-      throw error;
+      const { broken } = connectionState;
+      release(broken ?? (isAway(error) ? new Error('PostgreSQL was unavailable') : await rollBack(client)));
+      // Ended by its limit: that says why, and not the statement that found no connection.
+      throw isPastLimit(broken) ? broken : error;
     }
   }
 
@@ -102,19 +140,14 @@ export class Database implements Queryable {
   async close(): Promise<void> {
     await this.#pool.end();
   }
-
-  /** Gives a connection back to the pool; one that is of no more use (`broken`) is replaced. */
-  #release(client: pg.PoolClient, broken: Error | null = null): void {
-    client.off('error', this.#onError);
-    client.release(broken ?? undefined);
-  }
 }
 
 function givenAsText(text: string, values: readonly unknown[], timeoutMs: number | undefined): pg.QueryConfig {
   return { text, values: [...values], ...(timeoutMs !== undefined && { query_timeout: timeoutMs }) };
 }
 
-function statement(name: string, values: readonly unknown[]): pg.QueryConfig {
+/** sql/<name>.sql as a query. */
+export function statement(name: string, values: readonly unknown[]): pg.QueryConfig {
   const text = sql(name);
   return { text, values: withBinaryArrays(text, values) };
 }
@@ -123,14 +156,27 @@ function statement(name: string, values: readonly unknown[]): pg.QueryConfig {
 const MAX_TRIES = 5;
 const CONFLICT_PAUSE_MS = 20;
 
-/** Tries again what PostgreSQL rolled back for the sake of another transaction; the table is not away then. */
-async function overConflicts<Result>(work: () => Promise<Result>): Promise<Result> {
+/** Begins a transaction with its limits, in one round trip; they end with it, so that they hold behind PgBouncer as well. */
+function beginning(limits: TransactionLimits | null): string {
+  if (limits === null) return 'begin';
+  const { idleMs, lockMs, statementMs } = limits;
+  return (
+    `begin; set local idle_in_transaction_session_timeout = ${idleMs}; ` +
+    `set local lock_timeout = ${lockMs}; set local statement_timeout = ${statementMs}`
+  );
+}
+
+/**
+ * Tries again what PostgreSQL rolled back for the sake of another transaction; PostgreSQL is not unavailable then. `limited`: what stood
+ * still for too long, or waited too long for another's lock, as well.
+ */
+async function overConflicts<Result>(work: () => Promise<Result>, limited = false): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {
       return await work();
     } catch (error) {
-      if (!isConflict(error)) throw error;
-      if (tries === MAX_TRIES) throw away(error);
+      if (!isConflict(error) && !(limited && isPastLimit(error))) throw error;
+      if (tries === MAX_TRIES) throw away(error as Error);
       await new Promise((resolve) => setTimeout(resolve, CONFLICT_PAUSE_MS * tries));
     }
   }
@@ -141,7 +187,13 @@ function isConflict(error: unknown): error is Error {
   return error instanceof Error && /^40[0-9A-Z]{3}$/.test(codeOf(error));
 }
 
-async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
+/** Lock not available, and a transaction that was idle for too long: this process was frozen. */
+function isPastLimit(error: unknown): boolean {
+  return ['55P03', '25P03'].includes(codeOf(error));
+}
+
+/** A connection of the pool. Throws TABLE_UNAVAILABLE. */
+export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect();
   } catch (error) {
@@ -177,7 +229,7 @@ const AWAY_NETWORK = /^(?:E(?:CONN|PIPE|TIMEDOUT|HOST|NET|NOTFOUND|AI_AGAIN|ADDR
 const AWAY_TEXT = /timeout|connection|not queryable|after calling end/i;
 
 /** Anything else is about the statement and is thrown as it is: trying the same again would fail again. */
-function tableError(error: unknown): unknown {
+export function tableError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const code = codeOf(error);
   if (isStatementError(error)) return AWAY_STATE.test(code) ? away(error) : error;

@@ -8,6 +8,7 @@ import { messageColumns, pending, timestamp } from './message-columns.js';
 import { withFilter, type MessageFilter } from './message-filter.js';
 import { Pace } from './pace.js';
 import { messageRecord, type MessageRecord, type MessageRecordRow } from './message-reads.js';
+import type { BoundedReads } from './reads.js';
 
 const DAY_MS = 86_400_000;
 
@@ -52,9 +53,9 @@ export interface DeadLetterPage {
   readonly next: DeadLetterPlace | null;
 }
 
-/** One page, the latest first. */
+/** One page, the latest first. It ends where it is when the time is over. */
 export async function pageDeadLetters(
-  table: Queryable,
+  reads: BoundedReads,
   clock: Clock,
   tenantId: number,
   query: DeadLetterQuery,
@@ -65,13 +66,12 @@ export async function pageDeadLetters(
   let after = query.after;
   for (;;) {
     const { stepRows } = pace;
-    const step = await stepThrough(
-      table,
-      clock,
-      tenantId,
-      { ...query, after, limit: limit + 1 - refs.length },
-      stepRows,
-    );
+    const part = { ...query, after, limit: limit + 1 - refs.length };
+    const step = await reads.step((table) => stepThrough(table, clock, tenantId, part, stepRows));
+    if (step === null) {
+      if (after === query.after) throw reads.tooSlow();
+      return { refs, next: after };
+    }
     refs.push(...step.refs);
     if (refs.length > limit) return { refs: refs.slice(0, limit), next: refs[limit - 1] ?? null };
     if (step.last === null || step.lookedAt < stepRows) return { refs, next: null };

@@ -2,7 +2,15 @@
 
 import type { Queryable } from './database.js';
 
-/** Grants new epochs for shards to a node, one statement for all. Gives each shard's epoch. */
+/** The name of a node's connections, by which `endAbandoned` finds them; PostgreSQL keeps so many bytes of a name. */
+export function connectionName(node: string): string {
+  return `carillon ${node}`.slice(0, 63);
+}
+
+/**
+ * Grants new epochs for shards to a node, one statement for all. Returns each shard's epoch. A shard that a transaction of its former owner
+ * holds on to is missing: it may be asked for again, after `endAbandoned` if that goes on.
+ */
 export async function grantEpochs(
   table: Queryable,
   node: string,
@@ -44,6 +52,20 @@ export async function overtakeEpochs(
     [...stored.values()],
   ]);
   return new Map(rows.map((row) => [row.shard, row.epoch]));
+}
+
+export interface Abandoned {
+  /** The connection's name, see `connectionName`. */
+  readonly name: string;
+  readonly idleMs: number;
+  /** False where PostgreSQL did not end it. */
+  readonly ended: boolean;
+}
+
+/** Ends transactions of these shards' former owners that have stood still for longer than `idleMs`, and returns what they were. */
+export async function endAbandoned(table: Queryable, shards: readonly number[], idleMs: number): Promise<Abandoned[]> {
+  const rows = await table.run<{ name: string; idle_ms: number; ended: boolean }>('end-abandoned', [shards, idleMs]);
+  return rows.map(({ name, idle_ms, ended }) => ({ name, idleMs: idle_ms, ended }));
 }
 
 /** Those of these shards whose epoch is a later one by now than the one given. */

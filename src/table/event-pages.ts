@@ -2,10 +2,12 @@
 // reads everything, whatever the table holds.
 
 import type { Clock } from '../domain/clock.js';
-import type { Queryable } from './database.js';
 import type { MessageFilter } from './message-filter.js';
+import type { BoundedReads } from './reads.js';
+import type { Queryable } from './database.js';
+import { marksOfMoment } from './event-moment.js';
 import { comparePlaces, marksOfMessages, marksOfWindow } from './events.js';
-import type { EventMark, EventPlace, EventState } from './events.js';
+import type { EventMark, EventPlace, EventState, EventWindow } from './events.js';
 
 export interface EventQuery {
   readonly filter: MessageFilter;
@@ -31,77 +33,105 @@ const WIDENING = 16;
 /** After a stretch was crowded, the next ones widen with care. */
 const CAREFUL_WIDENING = 2;
 const NARROWING = 10;
-/** From this width on, one more stretch takes all that is left. */
+/** From this width on, one more stretch takes all that is left, where there was no crowd. */
 const WIDEST_WINDOW_MS = 400 * 86_400_000;
 /** How many rows crowd a stretch. */
 const CROWD_ROWS = 2_000;
 /** Events are stamped by several clocks; those of a node that is a little ahead are not to be missed. */
 const CLOCK_MARGIN_MS = 60_000;
-/** A page that has taken this long ends where it is; its cursor goes on from there. */
-const PAGE_BUDGET_MS = 2_000;
 
-/** One page of a tenant's events. */
+/** One page of a tenant's events. It ends where it is when the time is over, and then may have none. */
 export async function pageEvents(
-  table: Queryable,
+  reads: BoundedReads,
   clock: Clock,
   tenantId: number,
   query: EventQuery,
 ): Promise<EventPage> {
   const ids = query.filter.messageIds;
-  if (ids === undefined) return await pageByWindows(table, clock, tenantId, query);
-  const marks = await marksOfMessages(table, tenantId, ids, query.filter, query.states);
+  if (ids === undefined) return await pageByWindows(reads, clock, tenantId, query);
+  const marks = await marksOfMessages(reads, tenantId, ids, query.filter, query.states);
   return cut(inOrder(marks.filter(isWanted(query)), query), query.limit);
 }
 
-async function pageByWindows(table: Queryable, clock: Clock, tenantId: number, query: EventQuery): Promise<EventPage> {
-  const startedMs = clock.nowMs();
+async function pageByWindows(
+  reads: BoundedReads,
+  clock: Clock,
+  tenantId: number,
+  query: EventQuery,
+): Promise<EventPage> {
   const earliestMs = query.fromMs ?? 0;
-  const latestMs = Math.min((query.toMs ?? Infinity) + 1, Math.ceil(startedMs) + CLOCK_MARGIN_MS);
+  const latestMs = Math.min((query.toMs ?? Infinity) + 1, Math.ceil(clock.nowMs()) + CLOCK_MARGIN_MS);
   const walk = new Walk(query, earliestMs, latestMs);
   const found: EventMark[] = [];
   for (let window = walk.window(); window !== null; window = walk.window()) {
-    const isShortest = window.untilMs - window.fromMs <= 1;
-    const limit = isShortest ? null : CROWD_ROWS;
-    const marks = await marksOfWindow(table, tenantId, window, query.filter, query.states, limit);
-    if (marks === 'crowded') {
-      walk.narrow();
-      continue;
-    }
-    found.push(...inOrder(marks.filter(isWanted(query)), query));
-    if (found.length > query.limit) return cut(found, query.limit);
-    walk.advance();
-    if (clock.nowMs() - startedMs > PAGE_BUDGET_MS) {
+    const stretch = window;
+    const marks = await reads.step((table) => marksOfStretch(table, tenantId, stretch, query));
+    if (marks === null) {
+      if (!walk.hasMoved) throw reads.tooSlow();
       return { marks: found, next: walk.place() };
     }
+    if (marks === 'crowded') walk.narrow();
+    else {
+      found.push(...inOrder(marks.filter(isWanted(query)), query));
+      if (found.length > query.limit) return cut(found, query.limit);
+      walk.advance();
+    }
+    if (reads.isWalkOver && walk.hasMoved) return { marks: found, next: walk.place() };
   }
   return { marks: found, next: null };
+}
+
+/** What happened in a stretch; of a millisecond no more than the page can take. */
+async function marksOfStretch(
+  table: Queryable,
+  tenantId: number,
+  window: EventWindow,
+  query: EventQuery,
+): Promise<EventMark[] | 'crowded'> {
+  const { filter, states, after } = query;
+  const atMs = window.fromMs;
+  if (window.untilMs - atMs > 1) return await marksOfWindow(table, tenantId, window, filter, states, CROWD_ROWS);
+  const forward = query.order === 'earliestFirst';
+  const fromId = after?.atMs === atMs && after.messageId !== '' ? after.messageId : null;
+  return await marksOfMoment(table, tenantId, {
+    ...{ atMs, filter, states, forward, fromId },
+    isWanted: isWanted(query),
+    enough: query.limit + 1,
+  });
 }
 
 /** The stretches of time of one page, one after the other. */
 class Walk {
   readonly #forward: boolean;
+  readonly #startMs: number;
   readonly #endMs: number;
   #edgeMs: number;
   #widthMs = FIRST_WINDOW_MS;
   #widening = WIDENING;
 
   constructor(query: EventQuery, earliestMs: number, latestMs: number) {
+    const { after } = query;
     this.#forward = query.order === 'earliestFirst';
     this.#endMs = this.#forward ? latestMs : earliestMs;
-    const afterMs = query.after?.atMs ?? null;
-    if (this.#forward) this.#edgeMs = Math.max(earliestMs, afterMs ?? 0);
-    else this.#edgeMs = Math.min(latestMs, afterMs === null ? Infinity : afterMs + 1);
+    if (this.#forward) this.#edgeMs = Math.max(earliestMs, after?.atMs ?? 0);
+    // Without a message the place is before every event of its millisecond: backward these were given.
+    else this.#edgeMs = Math.min(latestMs, after === null ? Infinity : after.atMs + (after.messageId === '' ? 0 : 1));
+    this.#startMs = this.#edgeMs;
   }
 
   /** The stretch to look at; null when all was looked at. */
-  window(): { fromMs: number; untilMs: number } | null {
-    const widthMs = this.#widthMs >= WIDEST_WINDOW_MS ? Infinity : this.#widthMs;
+  window(): EventWindow | null {
     if (this.#forward) {
       if (this.#edgeMs >= this.#endMs) return null;
-      return { fromMs: this.#edgeMs, untilMs: Math.min(this.#edgeMs + widthMs, this.#endMs) };
+      return { fromMs: this.#edgeMs, untilMs: Math.min(this.#edgeMs + this.#widthMs, this.#endMs) };
     }
     if (this.#edgeMs <= this.#endMs) return null;
-    return { fromMs: Math.max(this.#edgeMs - widthMs, this.#endMs), untilMs: this.#edgeMs };
+    return { fromMs: Math.max(this.#edgeMs - this.#widthMs, this.#endMs), untilMs: this.#edgeMs };
+  }
+
+  /** Whether the page has looked at anything, so that the next one begins elsewhere. */
+  get hasMoved(): boolean {
+    return this.#edgeMs !== this.#startMs;
   }
 
   advance(): void {
@@ -109,6 +139,8 @@ class Walk {
     if (window === null) return;
     this.#edgeMs = this.#forward ? window.untilMs : window.fromMs;
     this.#widthMs *= this.#widening;
+    // One more stretch takes all that is left, unless there was a crowd: that one would only be found again.
+    if (this.#widening === WIDENING && this.#widthMs >= WIDEST_WINDOW_MS) this.#widthMs = Infinity;
   }
 
   narrow(): void {
@@ -120,9 +152,7 @@ class Walk {
 
   /** Where a page ends that was left here; null when nothing remains. */
   place(): EventPlace | null {
-    if (this.window() === null) return null;
-    // Before every event of the edge's millisecond: forward these are still to come, backward they were given.
-    return { atMs: this.#edgeMs, messageId: '', sequence: 0 };
+    return this.window() === null ? null : { atMs: this.#edgeMs, messageId: '', sequence: 0 };
   }
 }
 

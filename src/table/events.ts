@@ -35,7 +35,7 @@ const PLACES_PER_ATTEMPT = 4;
 /** After all attempts, however many a message may have. */
 const LAST_PLACE = 2 ** 30;
 
-interface MessageMarkRow {
+export interface MessageMarkRow {
   readonly id: string;
   readonly state: MessageState;
   readonly created_at: number;
@@ -44,7 +44,7 @@ interface MessageMarkRow {
   readonly attempts: number;
 }
 
-interface AttemptMarkRow {
+export interface AttemptMarkRow {
   readonly id: string;
   readonly attempt: number;
   readonly started_at: number;
@@ -59,7 +59,7 @@ const LAST_STATES: Partial<Record<MessageState, EventState>> = {
 };
 
 /** The events of a message but for those of failed attempts. */
-function marksOfMessage(row: MessageMarkRow): EventMark[] {
+export function marksOfMessage(row: MessageMarkRow): EventMark[] {
   const messageId = fromUuid(row.id);
   const marks: EventMark[] = [{ atMs: row.created_at, messageId, sequence: 0, state: 'CREATED', attempt: 0 }];
   const attempt = row.attempts;
@@ -75,7 +75,7 @@ function marksOfMessage(row: MessageMarkRow): EventMark[] {
   return marks;
 }
 
-function marksOfAttempt(row: AttemptMarkRow): EventMark[] {
+export function marksOfAttempt(row: AttemptMarkRow): EventMark[] {
   const of = { messageId: fromUuid(row.id), attempt: row.attempt };
   const first = row.attempt * PLACES_PER_ATTEMPT;
   const marks: EventMark[] = [
@@ -88,7 +88,7 @@ function marksOfAttempt(row: AttemptMarkRow): EventMark[] {
 
 const OF_ATTEMPTS: ReadonlySet<EventState> = new Set(['ACTIVE', 'ERROR', 'RETRY']);
 
-function wantsAttempts(states: ReadonlySet<EventState>): boolean {
+export function wantsAttempts(states: ReadonlySet<EventState>): boolean {
   return [...states].some((state) => OF_ATTEMPTS.has(state));
 }
 
@@ -124,8 +124,8 @@ const LOWEST_ID = messageIdFloor(0);
 const HIGHEST_ID = 'f'.repeat(32);
 
 /**
- * The marks of a stretch of time, unordered, or `crowded` when there are `limit` rows or more: then the stretch must be
- * shorter. With `limit` null everything is given.
+ * The marks of a stretch of time, unordered, or `crowded` when there are `limit` rows or more: then the stretch must
+ * be shorter.
  */
 export async function marksOfWindow(
   table: Queryable,
@@ -133,12 +133,12 @@ export async function marksOfWindow(
   window: EventWindow,
   filter: MessageFilter,
   states: ReadonlySet<EventState>,
-  limit: number | null,
+  limit: number,
 ): Promise<EventMark[] | 'crowded'> {
   const messages = await messagesOfWindow(table, tenantId, window, filter, states, limit);
-  if (limit !== null && messages.length >= limit) return 'crowded';
+  if (messages.length >= limit) return 'crowded';
   const attempts = wantsAttempts(states) ? await attemptsOfWindow(table, tenantId, window, limit) : [];
-  if (limit !== null && attempts.length >= limit) return 'crowded';
+  if (attempts.length >= limit) return 'crowded';
   const wanted = await wantedOf(table, tenantId, attempts, filter);
   const marks = [
     ...messages.filter((row) => row.matches).flatMap(marksOfMessage),
@@ -148,31 +148,32 @@ export async function marksOfWindow(
   return marks.filter((mark) => states.has(mark.state) && mark.atMs >= fromMs && mark.atMs < untilMs);
 }
 
+/** From when until when created, started and ended; equal times ask for none, where no such event is wanted. */
+export function stretches({ fromMs, untilMs }: EventWindow, states: ReadonlySet<EventState>): string[] {
+  const from = timestamp(fromMs);
+  const until = timestamp(untilMs);
+  const stretch = (...asked: EventState[]): string[] => [from, asked.some((s) => states.has(s)) ? until : from];
+  return [...stretch('CREATED'), ...stretch('ACTIVE'), ...stretch('DELIVERED', 'FAILED', 'CANCELED')];
+}
+
+/** The lowest id of a message that may have wanted events: what is only created then is not due long before. */
+export function lowestDue(window: EventWindow, states: ReadonlySet<EventState>): MessageId {
+  const isNew = states.size === 1 && states.has('CREATED');
+  return isNew ? messageIdFloor(window.fromMs - CREATED_AFTER_DUE_MS) : LOWEST_ID;
+}
+
 async function messagesOfWindow(
   table: Queryable,
   tenantId: number,
   window: EventWindow,
   filter: MessageFilter,
   states: ReadonlySet<EventState>,
-  limit: number | null,
+  limit: number,
 ): Promise<(MessageMarkRow & { matches: boolean })[]> {
-  const from = timestamp(window.fromMs);
-  const until = timestamp(window.untilMs);
-  // A stretch without length asks for none.
-  const stretch = (...asked: EventState[]): string[] =>
-    asked.some((s) => states.has(s)) ? [from, until] : [from, from];
   // What is attempted is due, so later weeks need no look; but it may be created or canceled long before it is due.
   const isDue = !states.has('CREATED') && !states.has('CANCELED');
-  const isNew = states.size === 1 && states.has('CREATED');
-  const fixed = [
-    tenantId,
-    ...stretch('CREATED'),
-    ...stretch('ACTIVE'),
-    ...stretch('DELIVERED', 'FAILED', 'CANCELED'),
-    isNew ? messageIdFloor(window.fromMs - CREATED_AFTER_DUE_MS) : LOWEST_ID,
-    isDue ? messageIdFloor(window.untilMs + DAY_MS) : HIGHEST_ID,
-    limit,
-  ];
+  const highestId = isDue ? messageIdFloor(window.untilMs + DAY_MS) : HIGHEST_ID;
+  const fixed = [tenantId, ...stretches(window, states), lowestDue(window, states), highestId, limit];
   const { text, values } = withFilter('select-message-marks', fixed, filter);
   return await table.text(text, values);
 }
@@ -181,7 +182,7 @@ async function attemptsOfWindow(
   table: Queryable,
   tenantId: number,
   window: EventWindow,
-  limit: number | null,
+  limit: number,
 ): Promise<AttemptMarkRow[]> {
   const { fromMs, untilMs } = window;
   const values = [tenantId, timestamp(fromMs), timestamp(untilMs), messageIdFloor(untilMs + DAY_MS), limit];
@@ -189,7 +190,7 @@ async function attemptsOfWindow(
 }
 
 /** The messages of attempts that the filter wants, as they stand in the rows; null when it wants all. */
-async function wantedOf(
+export async function wantedOf(
   table: Queryable,
   tenantId: number,
   attempts: readonly AttemptMarkRow[],

@@ -31,7 +31,7 @@ export interface MigrateSettings extends PartitionBounds {
  */
 export async function migrate(database: Database, settings: MigrateSettings): Promise<void> {
   const migrations = readMigrations();
-  await database.transaction(async (connection) => {
+  await database.longTransaction(async (connection) => {
     await lockMigrations(connection);
     await connection.text(
       `create table if not exists carillon_migrations (
@@ -39,7 +39,7 @@ export async function migrate(database: Database, settings: MigrateSettings): Pr
     );
   });
   for (const migration of migrations) {
-    await database.transaction(async (connection) => {
+    await database.longTransaction(async (connection) => {
       await lockMigrations(connection);
       const applied = await appliedVersion(connection);
       refuseNewerSchema(applied, migrations.length);
@@ -99,7 +99,7 @@ function refuseNewerSchema(applied: number, known: number): void {
 }
 
 async function fixShards(database: Database, shards: number): Promise<void> {
-  await database.transaction(async (connection) => {
+  await database.longTransaction(async (connection) => {
     await connection.text('insert into cluster (shards) values ($1) on conflict do nothing', [shards]);
     await connection.text(
       'insert into shards (shard) select generate_series(0, (select shards from cluster) - 1) on conflict do nothing',

@@ -107,7 +107,7 @@ async function hasPending(table: Queryable, partition: string): Promise<boolean>
 /** Runs a change in one transaction. False when it was rolled back because it would have waited too long for a lock. */
 async function unlessLocked(database: Database, change: (connection: Queryable) => Promise<void>): Promise<boolean> {
   try {
-    await database.transaction(change);
+    await database.longTransaction(change);
     return true;
   } catch (error) {
     if (codeOf(error) === LOCK_NOT_AVAILABLE) return false;

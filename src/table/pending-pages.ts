@@ -1,17 +1,16 @@
 // Pages of a tenant's pending messages that clients sent, for those who carry them elsewhere; shard by shard, since the index of pending
 // messages is in that order and holds nothing else: what has ended, however much, is not looked at.
 
-import type { Clock } from '../domain/clock.js';
 import { fromUuid, messageIdFloor, type MessageId } from '../domain/ids.js';
 import type { MessageKind } from '../domain/message.js';
 import type { Queryable } from './database.js';
 import { messageRecord, type MessageRecord, type MessageRecordRow } from './message-reads.js';
+import type { BoundedReads } from './reads.js';
 
 /** What clients sent. The others come of schedules, and of messages that are on their way. */
 const SENT_BY_CLIENTS: readonly MessageKind[] = ['message', 'dlq-retry'];
-/** Other tenants' messages are looked at in passing, so many at once and for so long. */
+/** Other tenants' messages are looked at in passing, so many at once. */
 const STEP_ROWS = 2_000;
-const PAGE_BUDGET_MS = 1_000;
 const PAGE_BODY_BYTES = 8 * 2 ** 20;
 
 /** Where a walk through the pending messages stands. */
@@ -33,37 +32,45 @@ export interface PendingPage {
 
 const START: PendingPlace = { shard: -1, id: messageIdFloor(0) };
 
-/** One page after a place (null for the first page), of at most `limit` messages. */
+/**
+ * One page after a place (null for the first page), of at most `limit` messages. It ends where it is when the time is
+ * over.
+ */
 export async function pagePending(
-  table: Queryable,
-  clock: Clock,
+  reads: BoundedReads,
   tenantId: number,
   query: { readonly after: PendingPlace | null; readonly limit: number },
 ): Promise<PendingPage> {
-  const untilMs = clock.nowMs() + PAGE_BUDGET_MS;
   const ids: MessageId[] = [];
+  const start = query.after ?? START;
   let bytes = 0;
-  let place = query.after ?? START;
+  let place = start;
+  const pageTo = async (next: PendingPlace | null): Promise<PendingPage> => ({
+    messages: await messagesOf(reads, tenantId, ids),
+    next,
+  });
   for (;;) {
-    const rows = await table.run<{ shard: number; id: string; body_bytes: number | null }>('select-pending-places', [
-      place.shard,
-      place.id,
-      STEP_ROWS,
-      tenantId,
-      SENT_BY_CLIENTS,
-    ]);
-    for (const { shard, id, body_bytes: bodyBytes } of rows) {
+    const { shard: afterShard, id: afterId } = place;
+    const values = [afterShard, afterId, STEP_ROWS, tenantId, SENT_BY_CLIENTS];
+    const rows = await reads.step((table) => table.run<PlaceRow>('select-pending-places', values));
+    if (rows === null && place === start) throw reads.tooSlow();
+    for (const { shard, id, body_bytes: bodyBytes } of rows ?? []) {
       const isFull = ids.length === query.limit || (ids.length > 0 && bytes + (bodyBytes ?? 0) > PAGE_BODY_BYTES);
-      if (bodyBytes !== null && isFull) return { messages: await messagesOf(table, tenantId, ids), next: place };
+      if (bodyBytes !== null && isFull) return await pageTo(place);
       place = { shard, id: fromUuid(id) };
       if (bodyBytes === null) continue;
       ids.push(place.id);
       bytes += bodyBytes;
     }
-    const isLast = rows.length < STEP_ROWS;
-    if (!isLast && clock.nowMs() <= untilMs) continue;
-    return { messages: await messagesOf(table, tenantId, ids), next: isLast ? null : place };
+    if (rows !== null && rows.length < STEP_ROWS) return await pageTo(null);
+    if (rows === null || reads.isWalkOver) return await pageTo(place);
   }
+}
+
+interface PlaceRow {
+  readonly shard: number;
+  readonly id: string;
+  readonly body_bytes: number | null;
 }
 
 async function messagesOf(table: Queryable, tenantId: number, ids: readonly MessageId[]): Promise<PendingMessage[]> {

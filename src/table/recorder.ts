@@ -34,6 +34,8 @@ export type { ClaimedSchedule, ScheduleKey } from './claimed-schedules.js';
 export type GroupKind = 'accept' | 'outcome' | 'fire' | 'message' | 'schedule';
 
 export interface RecorderSettings extends AcceptSettings, OutcomeSettings {
+  /** The connections that accepts go by; those of everything else when left out. */
+  readonly accepts?: Database;
   /** Told when the table goes away and when it is back. */
   readonly onAvailability: (available: boolean, error?: unknown) => void;
   /** Told of an outcome that the table refused; it is recorded without what came back. */
@@ -60,15 +62,16 @@ export class Recorder {
     this.#clock = clock;
     this.#settings = settings;
     const limits = { maxItems: MAX_ROWS, maxGroups: MAX_GROUPS, maxWeight: MAX_GROUP_BYTES };
-    const accepts = { ...limits, maxGroups: MAX_ACCEPT_GROUPS };
+    const acceptLimits = { ...limits, maxGroups: MAX_ACCEPT_GROUPS };
+    const accepting = settings.accepts ?? database;
     // Nobody waits at the other end for these: fewer and larger groups cost the table less.
     const oneByOne = { ...limits, maxGroups: 1 };
-    this.#accepts = new GroupCommit({ ...accepts, weigh: ({ message }) => message.body.length }, (group) =>
+    this.#accepts = new GroupCommit({ ...acceptLimits, weigh: ({ message }) => message.body.length }, (group) =>
       this.#watched('accept', group, () =>
         withPartitions(
-          database,
+          accepting,
           group.map(({ message }) => message.dueAtMs),
-          () => acceptGroup(database, settings, clock.nowMs(), group),
+          () => acceptGroup(accepting, settings, clock.nowMs(), group),
         ),
       ),
     );

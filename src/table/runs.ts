@@ -8,6 +8,7 @@ import { attemptRecord, type AttemptRecord, type AttemptRow } from './events.js'
 import { timestamp } from './message-columns.js';
 import { withFilter, type MessageFilter } from './message-filter.js';
 import { Pace } from './pace.js';
+import type { BoundedReads } from './reads.js';
 
 export interface Run {
   readonly id: MessageId;
@@ -124,19 +125,26 @@ export interface RunPage {
 
 const HIGHEST_ID = 'f'.repeat(32);
 
-/** One page of the record, the latest due first. */
-export async function pageRuns(table: Queryable, clock: Clock, tenantId: number, query: RunQuery): Promise<RunPage> {
+/** One page of the record, the latest due first. It ends where it is when the time is over. */
+export async function pageRuns(reads: BoundedReads, clock: Clock, tenantId: number, query: RunQuery): Promise<RunPage> {
   const { lowId, highId } = idBounds(query.due);
   const wanted = query.limit + 1;
   const pace = new Pace(clock, wanted);
   const found: MessageId[] = [];
-  let belowId = query.beforeId !== null && query.beforeId < highId ? query.beforeId : highId;
+  const startId = query.beforeId !== null && query.beforeId < highId ? query.beforeId : highId;
+  let belowId = startId;
   let nextBeforeId: MessageId | null = null;
   for (;;) {
     const { stepRows } = pace;
     const fixed = [tenantId, lowId, belowId, stepRows, wanted - found.length];
     const { text, values } = withFilter('select-run-page', fixed, query.filter);
-    const [step] = await table.text<{ ids: string[]; looked_at: number; last_id: string | null }>(text, values);
+    const rows = await reads.step((table) => table.text<StepRow>(text, values));
+    if (rows === null) {
+      if (belowId === startId) throw reads.tooSlow();
+      nextBeforeId = belowId;
+      break;
+    }
+    const [step] = rows;
     found.push(...(step?.ids ?? []).map(fromUuid));
     if (found.length > query.limit) {
       nextBeforeId = found[query.limit - 1] ?? null;
@@ -148,7 +156,13 @@ export async function pageRuns(table: Queryable, clock: Clock, tenantId: number,
     nextBeforeId = belowId;
     break;
   }
-  return { runs: await getRuns(table, tenantId, found.slice(0, query.limit), query.answerBytes), nextBeforeId };
+  return { runs: await getRuns(reads, tenantId, found.slice(0, query.limit), query.answerBytes), nextBeforeId };
+}
+
+interface StepRow {
+  readonly ids: string[];
+  readonly looked_at: number;
+  readonly last_id: string | null;
 }
 
 /** Runs by their ids, the latest due first; unknown ones and other tenants' are left out. */

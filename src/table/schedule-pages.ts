@@ -8,6 +8,7 @@ import type { Clock } from '../domain/clock.js';
 import type { Schedule, ScheduleState } from '../domain/schedule.js';
 import type { Queryable } from './database.js';
 import { Pace } from './pace.js';
+import type { BoundedReads } from './reads.js';
 import { scheduleFromRow, type ScheduleRow } from './schedule-row.js';
 
 /** Any value within one field, all fields together; a field that is null asks nothing. */
@@ -48,7 +49,7 @@ const MARKED_HOST_LENGTH = 255;
 
 /** One page, after `afterId` ('' for the first), of at most `limit` schedules. */
 export async function pageSchedules(
-  table: Queryable,
+  reads: BoundedReads,
   clock: Clock,
   tenantId: number,
   query: { readonly filter: ScheduleFilter; readonly afterId: string; readonly limit: number },
@@ -61,10 +62,19 @@ export async function pageSchedules(
   let nextAfterId: string | null = null;
   for (;;) {
     const { stepRows } = pace;
-    const ids = await nextIds(table, tenantId, { filter, sources, afterId, limit: stepRows });
-    found.push(...(await wanted(table, tenantId, { filter, ids, limit: limit + 1 - found.length })));
-    const last = ids.at(-1);
-    if (found.length > limit || last === undefined || ids.length < stepRows) break;
+    const from = afterId;
+    const step = await reads.step(async (table) => {
+      const ids = await nextIds(table, tenantId, { filter, sources, afterId: from, limit: stepRows });
+      return { ids, wanted: await wanted(table, tenantId, { filter, ids, limit: limit + 1 - found.length }) };
+    });
+    if (step === null) {
+      if (afterId === query.afterId) throw reads.tooSlow();
+      nextAfterId = afterId;
+      break;
+    }
+    found.push(...step.wanted);
+    const last = step.ids.at(-1);
+    if (found.length > limit || last === undefined || step.ids.length < stepRows) break;
     afterId = last;
     if (pace.goOn()) continue;
     nextAfterId = last;
@@ -72,7 +82,7 @@ export async function pageSchedules(
   }
   const page = found.slice(0, fitting(found, limit));
   if (page.length < found.length) nextAfterId = page.at(-1)?.id ?? null;
-  return { schedules: await schedulesOf(table, tenantId, page), nextAfterId };
+  return { schedules: await schedulesOf(reads, tenantId, page), nextAfterId };
 }
 
 interface Found {

@@ -3,6 +3,9 @@
 import { pino, type Logger } from 'pino';
 import { CarillonError } from '../domain/errors.js';
 
+/** What is logged about a promise that nobody handled: an error of ours, which tests and chaos look for. */
+export const UNHANDLED_REJECTION = 'a promise was rejected and nobody handled it';
+
 export function createLogger(node: string, level: string): Logger {
   return pino({
     level,

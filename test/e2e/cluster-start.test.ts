@@ -130,6 +130,18 @@ describe(
       expect((await home.carillon('node', 'start', 'node-7')).err).toContain('only node-1, node-2, node-3');
     });
 
+    it('starts a node again that ended by itself', async () => {
+      const before = node('node-1').pid;
+      // A process that crashes ends by this signal.
+      process.kill(before, 'SIGABRT');
+      await expect
+        .poll(() => launcher.output(), { timeout: 10_000 })
+        .toMatch(/^node-1 ended by itself \(signal SIGABRT\); it is started again in 0.5 s/m);
+      await expect.poll(() => node('node-1').state, { timeout: 10_000 }).toBe('running');
+      await expect.poll(names, { timeout: 40_000 }).toEqual(['node-1', 'node-2', 'node-3']);
+      expect(node('node-1').pid).not.toBe(before);
+    });
+
     it('drains a node by its name', async () => {
       await expect.poll(shares, { timeout: 40_000 }).toEqual([4, 4, 4]);
       const drained = await home.carillon('node', 'drain', 'node-3');

@@ -122,6 +122,7 @@ async function sockets(viewers: Set<Viewer>, socketsMax = 10): Promise<{ url: st
     origins: [],
     socketsMax,
     helloMs: 5_000,
+    recheckMs: 60_000,
     queueBytes: 1_048_576,
     monotonicMs: () => performance.now(),
   });

@@ -1,7 +1,8 @@
 // Who may call what: tokens, roles, tenants kept apart, keys, and what is open to everybody.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureAdminToken, ensureTenant } from '../../src/table/tenants.js';
+import { ensureTenant } from '../../src/table/tenants.js';
+import { setEnvironmentAdminToken } from '../../src/table/tokens.js';
 import { startTestNode, TEST_SIGNING_KEYS, type TestNode } from '../support/node.js';
 
 let node: TestNode;
@@ -150,8 +151,10 @@ describe('tenants', () => {
     const tenant = { name: 'boot', token: 'boot-token-0123456789', currentKey: null, nextKey: null };
     const made = await Promise.all(Array.from({ length: 8 }, () => ensureTenant(node.database, tenant, chance)));
     expect(new Set(made.map(({ id }) => id)).size).toBe(1);
-    await Promise.all(Array.from({ length: 8 }, () => ensureAdminToken(node.database, 'boot-admin-0123456789')));
-    await expect(ensureAdminToken(node.database, tenant.token)).rejects.toThrow(/belongs to somebody else/);
+    await Promise.all(
+      Array.from({ length: 8 }, () => setEnvironmentAdminToken(node.database, 'boot-admin-0123456789')),
+    );
+    await expect(setEnvironmentAdminToken(node.database, tenant.token)).rejects.toThrow(/belongs to somebody else/);
     await expect(ensureTenant(node.database, { ...tenant, name: 'boot2' }, chance)).rejects.toThrow(
       /belongs to somebody else/,
     );

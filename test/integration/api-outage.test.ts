@@ -10,9 +10,10 @@ import type { Intake } from '../../src/intake/intake.js';
 import { Database } from '../../src/table/database.js';
 import { migrate } from '../../src/table/migrate.js';
 import { partitionBounds } from '../../src/table/maintenance.js';
+import type { ReadPool } from '../../src/table/reads.js';
 import { ensureTenant } from '../../src/table/tenants.js';
 import { NO_FIGURES } from '../support/figures.js';
-import { NO_CLUSTER } from '../support/records.js';
+import { NO_CLUSTER, openReads } from '../support/records.js';
 import { type OwnStore, ownPostgres } from '../support/stores.js';
 
 const TOKEN = 'outage-token-0123456789';
@@ -21,14 +22,17 @@ const chance = (bytes: number): Uint8Array => crypto.getRandomValues(new Uint8Ar
 
 let postgres: OwnStore;
 let database: Database;
+let reads: ReadPool;
 beforeAll(async () => {
   postgres = await ownPostgres();
   database = new Database({ url: postgres.url, poolSize: 3, timeoutMs: 5_000, onError: () => undefined });
+  reads = openReads(postgres.url);
   await migrate(database, { shards: 4, ...partitionBounds(Date.now(), { delayMaxMs: 60_000 }) });
   await ensureTenant(database, { name: 'default', token: TOKEN, currentKey: null, nextKey: null }, chance);
 });
 afterAll(async () => {
   await database.close();
+  await reads.close();
   await postgres.stop();
 });
 
@@ -41,6 +45,7 @@ function services(changes: Partial<ApiServices> = {}): ApiServices {
     clock: { nowMs: () => Date.now() },
     chance,
     database,
+    reads,
     intake: intakeThat(() => Promise.reject(new Error('a secret detail'))),
     logger: pino({ level: 'silent' }),
     cluster: NO_CLUSTER,
@@ -98,6 +103,22 @@ describe('a node that should get no requests', () => {
     const ready = await app.inject('/readyz');
     expect([ready.statusCode, ready.json()]).toEqual([503, { error: 'this node is draining' }]);
     await app.close();
+  });
+});
+
+describe('while PostgreSQL is frozen', () => {
+  it('a read is given up after its budget, and keeps nobody from ending (issue 11, A2)', async () => {
+    const frozen = openReads(postgres.url, { budgetMs: 200, connections: 1 });
+    const request = { tenantId: 1, signal: new AbortController().signal, narrowBy: '' };
+    await frozen.one(request, (one) => one.text('select 1'));
+    postgres.pause();
+    try {
+      const reading = frozen.one(request, (one) => one.text('select 1'));
+      await expect(reading).rejects.toMatchObject({ code: 'READ_TOO_SLOW' });
+      await frozen.close();
+    } finally {
+      postgres.resume();
+    }
   });
 });
 

@@ -343,10 +343,28 @@ describe('carillon keys, tenant and token', () => {
     const before = JSON.parse((await cli.run(['keys', 'show', ...as])).out) as { next: string };
     const after = JSON.parse((await cli.run(['keys', 'rotate', ...as])).out) as { current: string };
     expect(after.current).toBe(before.next);
-    expect((await cli.run(['token', 'list', 'acme'])).out).toMatch(/^ID +CREATED +LABEL\n[0-9a-f]{16} .* ci\n$/);
+    expect((await cli.run(['token', 'list', 'acme'])).out).toMatch(
+      /^ID +CREATED +LAST USED +EXPIRES +SOURCE +LABEL\n[0-9a-f]{16} .* never +created +ci\n$/,
+    );
     const id = created.id as string;
     expect((await cli.run(['token', 'revoke', 'acme', id])).out).toBe(`revoked ${id}\n`);
     await expect.poll(async () => (await cli.run(['keys', 'show', ...as])).code).toBe(1);
+  });
+
+  it("creates, lists and revokes administrators' tokens, with an expiry (issue 11, A5)", async () => {
+    const { token, id } = await cli.json('admin-token', 'create', '--label', 'ops', '--expires-in', '12h');
+    const as = ['--url', node.url, '--admin-token', String(token)];
+    const listed = await cli.run(['admin-token', 'list', ...as]);
+    expect(listed.out).toMatch(/ never +environment +from the environment\n[0-9a-f]{16} .*T.*Z +created +ops\n$/);
+    const timed = await cli.run(['admin-token', 'create', '--expires-at', '2099-01-01T00:00:00Z', ...as]);
+    expect(timed.out).toMatch(/^id +[0-9a-f]{16}\nexpires +2099-01-01T00:00:00Z\ntoken +carillon_/);
+    expect(await cli.run(['admin-token', 'revoke', String(id)])).toMatchObject({
+      code: 0,
+      out: `revoked ${String(id)}\n`,
+    });
+    await expect.poll(async () => (await cli.run(['admin-token', 'list', ...as])).code).toBe(1);
+    const refused = await cli.run(['admin-token', 'create', '--expires-in', 'soon']);
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('expiresIn')]);
   });
 });
 

@@ -201,6 +201,48 @@ describe('GET /v2/events', () => {
     expect(new Set(all.map((event) => event.messageId)).size).toBe(2_500);
   });
 
+  // Issue 11, entry A2.
+  describe('of more messages than a stretch may have', () => {
+    /** `count` delivered messages, `apartMs` from one to the next, the last of them at `untilMs`; each failed once before. */
+    async function crowd(count: number, apartMs: number, untilMs: number): Promise<void> {
+      const values = [count, apartMs, untilMs, records.tenants[0]];
+      await records.database.text(
+        `insert into messages (id, tenant_id, shard, kind, state, due_at, next_attempt_at, created_at, started_at, finished_at, attempts,
+           destination, method, max_retries, timeout_ms)
+         select (lpad(to_hex(ms), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid, $4, 0, 'message', 'delivered',
+           at, at, at, at, at, 2, 'https://a.test/', 'POST', 3, 1000
+         from (select n, ms, to_timestamp(ms / 1000.0) as at
+           from (select n, $3::bigint - n * $2::bigint as ms from generate_series(0, $1::integer - 1) n) spread) timed`,
+        values,
+      );
+      await records.database.text(
+        `insert into attempts (message_id, attempt, tenant_id, started_at, finished_at, next_attempt_at)
+         select id, 1, tenant_id, created_at, created_at, created_at from messages`,
+      );
+    }
+    const expectAll = async (query: string, count: number): Promise<void> => {
+      const all = await walk(query);
+      const times = all.map(({ time }) => time);
+      const sorted = [...times].sort((a, b) => (query.includes('earliestFirst') ? a - b : b - a));
+      expect(times).toEqual(sorted);
+      // CREATED, ACTIVE, ERROR, RETRY, ACTIVE, DELIVERED.
+      expect(all).toHaveLength(6 * count);
+      expect(new Set(all.map(({ messageId, state, time }) => `${messageId} ${state} ${time}`)).size).toBe(5 * count);
+    };
+
+    it.each(['latestFirst', 'earliestFirst'])('pages through all, %s, however long ago they were', async (order) => {
+      await crowd(2_100, 1_000, NOW_MS - 31 * DAY);
+      await expectAll(`order=${order}&count=1000`, 2_100);
+    });
+
+    it.each(['latestFirst', 'earliestFirst'])('pages through all of one millisecond, %s', async (order) => {
+      await crowd(2_100, 0, NOW_MS - 31 * DAY);
+      await expectAll(`order=${order}&count=1000`, 2_100);
+      const delivered = await walk(`order=${order}&count=700&state=DELIVERED`);
+      expect(new Set(delivered.map(({ messageId }) => messageId)).size).toBe(2_100);
+    });
+  });
+
   it('leaves out bodies that are too long, and shows redacted ones as a hash', async () => {
     await records.insert(
       { body: Buffer.alloc(20_000, 'x'), dueAtMs: NOW_MS - SECOND },

@@ -83,6 +83,16 @@ it('a stretch of events is found in each week by the indexes of time', async () 
   expect(plan).not.toMatch(/Seq Scan on messages_20260(525|601|608)/);
 });
 
+it('a millisecond of events is found in each week by the indexes of time, and not by walking ids', async () => {
+  const moment = [timestamp(NOW_MS - 10 * DAY), timestamp(NOW_MS - 10 * DAY + 1)];
+  const fixed = [records.tenants[0], ...moment, ...moment, ...moment, messageIdFloor(0), HIGHEST_ID, 2_000, true];
+  const { text, values } = withFilter('select-message-marks-of-moment', fixed, {});
+  const rows = await records.database.text<{ 'QUERY PLAN': string }>(`explain ${text}`, values);
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  expect(plan).toMatch(/Bitmap Index Scan on messages_2026\d{4}_created_at_idx/);
+  expect(plan).not.toMatch(/Index Scan using messages_\d{8}_(?:pkey|tenant_id_id_idx)/);
+});
+
 it('the latest runs of one schedule are read from its index, in order, whatever it ran before', async () => {
   await records.database.text(
     `insert into messages (id, tenant_id, shard, kind, state, schedule_id, due_at, next_attempt_at, created_at, destination, method, max_retries,

@@ -194,7 +194,8 @@ describe('in a table of some size, a page', () => {
     let nowMs = NOW_MS;
     const clock = { nowMs: () => (nowMs += 1_001) };
     const filter = { ...ALL_SCHEDULES, search: 'nowhere' };
-    const page = await pageSchedules(records.database, clock, records.tenants[0], { filter, afterId: '', limit: 9 });
+    const query = { filter, afterId: '', limit: 9 };
+    const page = await records.read((reads) => pageSchedules(reads, clock, records.tenants[0], query));
     expect(page).toEqual({ schedules: [], nextAfterId: 's00000010' });
   });
 
@@ -203,13 +204,13 @@ describe('in a table of some size, a page', () => {
     // Time for one step.
     const clock = { nowMs: () => (nowMs += 1_001) };
     const filter = { ...ALL_SCHEDULES, hosts: ['h0.test'], states: ['paused' as const] };
-    const page = await pageSchedules(records.database, clock, records.tenants[0], { filter, afterId: '', limit: 9 });
+    const query = { filter, afterId: '', limit: 9 };
+    const page = await records.read((reads) => pageSchedules(reads, clock, records.tenants[0], query));
     const thousands = Array.from({ length: 9 }, (_, n) => `s0000${n + 1}000`);
     expect(page.schedules.map(({ id }) => id)).toEqual(thousands);
     const none = { ...filter, hosts: ['h1.test'] };
-    const end = await pageSchedules(records.database, clock, records.tenants[0], {
-      ...{ filter: none, afterId: 's00029000', limit: 9 },
-    });
+    const last = { filter: none, afterId: 's00029000', limit: 9 };
+    const end = await records.read((reads) => pageSchedules(reads, clock, records.tenants[0], last));
     expect(end).toEqual({ schedules: [], nextAfterId: null });
   });
 });

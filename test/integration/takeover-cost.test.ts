@@ -12,7 +12,8 @@ import { ShardHolder } from '../../src/membership/shard-holder.js';
 import { Channels } from '../../src/queue/channels.js';
 import { scheduleEntry, shardKeys } from '../../src/queue/keys.js';
 import { ShardQueue } from '../../src/queue/shard-queue.js';
-import { grantEpochs, overtakenShards, overtakeEpochs, renewEpochs } from '../../src/table/epochs.js';
+import { Subscriptions } from '../../src/queue/subscriptions.js';
+import { endAbandoned, grantEpochs, overtakenShards, overtakeEpochs, renewEpochs } from '../../src/table/epochs.js';
 import { startTestNode, TEST_SHARDS, type TestNode } from '../support/node.js';
 import { ownRedis, type OwnStore } from '../support/stores.js';
 
@@ -68,6 +69,7 @@ function idleHolder(name: string): ShardHolder {
       renew: (id, held) => renewEpochs(database, id, held),
       overtake: (id, stored) => overtakeEpochs(database, id, stored),
       overtaken: (held) => overtakenShards(database, held),
+      endAbandoned: (shards) => endAbandoned(database, shards, 500),
     },
     queue,
     node: name,
@@ -76,7 +78,7 @@ function idleHolder(name: string): ShardHolder {
   const holder = new ShardHolder({
     fencing,
     sweeper: { add: () => undefined, remove: () => undefined, stop: () => Promise.resolve() },
-    channels: new Channels(redis, subscriber, prefix),
+    channels: new Channels(redis, new Subscriptions(subscriber), prefix),
     time: processTime,
     settings: { shards: TEST_SHARDS, touchMs: 60_000, drainMs: 0, handoverMs: 0 },
     log,

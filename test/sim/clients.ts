@@ -2,6 +2,7 @@
 
 import type { Redis } from 'ioredis';
 import { CarillonError } from '../../src/domain/errors.js';
+import type { SubscriberClient } from '../../src/queue/subscriptions.js';
 import type { Database, Queryable } from '../../src/table/database.js';
 import type { Link } from './link.js';
 import { nameOfScript, type RedisServer, sha1 } from './redis-server.js';
@@ -62,31 +63,25 @@ interface Listeners {
   ready: (() => void)[];
 }
 
-/** A client that subscribes. What it subscribed to it subscribes to again when its connection is back, and says `ready`. */
-export function subscriberClient(link: Link, server: RedisServer): { client: Redis; onReady: () => void } {
+/** A client that subscribes. It forgets what it was subscribed to when its connection breaks, and says `ready` when that is back. */
+export function subscriberClient(link: Link, server: RedisServer): { client: SubscriberClient; onReady: () => void } {
   const listeners: Listeners = { message: [], ready: [] };
-  const channels = new Set<string>();
   const hear = (channel: string, text: string): void => {
     for (const call of listeners.message) call(channel, text);
   };
   const client = {
     on: (event: keyof Listeners, call: never) => listeners[event].push(call),
-    subscribe: async (...names: string[]) => {
-      for (const name of names) channels.add(name);
-      await link.send(() => names.forEach((name) => server.subscribe(link, name, hear)));
-    },
-    unsubscribe: async (...names: string[]) => {
-      for (const name of names) channels.delete(name);
-      await link.send(() => names.forEach((name) => server.unsubscribe(link, name)));
+    subscribe: (...names: string[]) => link.send(() => names.forEach((name) => server.subscribe(link, name, hear))),
+    unsubscribe: (...names: string[]) => link.send(() => names.forEach((name) => server.unsubscribe(link, name))),
+    disconnect: (_reconnect: true) => link.reset(),
+    get status() {
+      return link.isOpen ? 'ready' : 'reconnecting';
     },
   };
-  const onReady = (): void => {
-    link
-      .send(() => channels.forEach((name) => server.subscribe(link, name, hear)))
-      .then(() => listeners.ready.forEach((call) => call()))
-      .catch(() => undefined);
+  return {
+    client: client as unknown as SubscriberClient,
+    onReady: () => listeners.ready.forEach((call) => call()),
   };
-  return { client: client as unknown as Redis, onReady };
 }
 
 /** The pool: a request that is lost takes no other along. */

@@ -48,6 +48,11 @@ export class Link {
     return this.process.world.nowMs < this.#stalledUntilMs;
   }
 
+  /** Which connection it is, counted from the first. */
+  get connection(): number {
+    return this.#connection;
+  }
+
   get isOpen(): boolean {
     return this.#isOpen;
   }

@@ -21,6 +21,7 @@ import { Offers } from '../../src/queue/offers.js';
 import { encodePayload } from '../../src/queue/payload.js';
 import { watchRedis } from '../../src/queue/redis-watch.js';
 import { ShardQueue } from '../../src/queue/shard-queue.js';
+import { Subscriptions } from '../../src/queue/subscriptions.js';
 import { grantEpochs, overtakenShards, overtakeEpochs, renewEpochs } from '../../src/table/epochs.js';
 import { Recorder } from '../../src/table/recorder.js';
 import { redisClient, subscriberClient, tableClient } from './clients.js';
@@ -171,7 +172,7 @@ export class SimulatedNode {
       { shards: around.shards, promoteEveryMs: TIMES.promoteEveryMs, rescueEveryMs: TIMES.rescueEveryMs },
       log,
     );
-    const channels = new Channels(client, subscriber.client, PREFIX);
+    const channels = new Channels(client, new Subscriptions(subscriber.client), PREFIX);
     this.#channels = channels;
     this.locks = new ShardLocks(
       lockLinks.map((link, index) => redisClient(link, lockServers[index] ?? redis)),
@@ -183,6 +184,7 @@ export class SimulatedNode {
       renew: (node, held) => renewEpochs(database, node, held),
       overtake: (node, stored) => overtakeEpochs(database, node, stored),
       overtaken: (held) => overtakenShards(database, held),
+      endAbandoned: () => Promise.resolve([]),
     };
     const spoil = around.spoil ?? {};
     const fencing = new Fencing({

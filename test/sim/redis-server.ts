@@ -35,12 +35,18 @@ const nameOfHash = new Map(Object.keys(models).map((name) => [sha1(new Script(na
 const KEPT_STATES = 6;
 const STATE_EVERY_MS = 400;
 
+interface Subscriber {
+  readonly connection: number;
+  readonly channels: Set<string>;
+  readonly hear: (channel: string, text: string) => void;
+}
+
 export class RedisServer extends Server {
   #data: Data = { strings: new Map(), hashes: new Map(), sets: new Map() };
   #states: { atMs: number; data: Data }[] = [];
   readonly #pace: number;
   readonly #aheadMs: number;
-  readonly #subscribers = new Map<Link, { channels: Set<string>; hear: (channel: string, text: string) => void }>();
+  readonly #subscribers = new Map<Link, Subscriber>();
   /** Another one after each restart or failover. */
   runId = 1;
   models: Readonly<Record<string, ScriptModel>> = models;
@@ -108,7 +114,12 @@ export class RedisServer extends Server {
   }
 
   subscribe(link: Link, channel: string, hear: (channel: string, text: string) => void): void {
-    const subscriber = this.#subscribers.get(link) ?? { channels: new Set(), hear };
+    const known = this.#subscribers.get(link);
+    // A server knows a connection, not who made it: what an earlier one subscribed to is gone with it.
+    const subscriber =
+      known?.connection === link.connection
+        ? known
+        : { connection: link.connection, channels: new Set<string>(), hear };
     subscriber.channels.add(channel);
     this.#subscribers.set(link, subscriber);
   }
@@ -118,8 +129,8 @@ export class RedisServer extends Server {
   }
 
   publish(channel: string, text: string): number {
-    for (const [link, { channels, hear }] of this.#subscribers) {
-      if (channels.has(channel)) link.push(() => hear(channel, text));
+    for (const [link, { connection, channels, hear }] of this.#subscribers) {
+      if (connection === link.connection && channels.has(channel)) link.push(() => hear(channel, text));
     }
     return 0;
   }

@@ -6,6 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Config } from '../../src/config.js';
 import { isReady } from '../../cluster/node-process.js';
 import { identify, signal, untilGone, type ProcessIdentity } from '../../cluster/processes.js';
+import { UNHANDLED_REJECTION } from '../../src/telemetry/logger.js';
 import { TEST_ADMIN_TOKEN, TEST_SHARDS, TEST_SIGNING_KEYS, TEST_TOKEN } from './node.js';
 import { stablePort } from './stable-port.js';
 
@@ -51,7 +52,7 @@ export interface NodeProcess {
     path: string,
     options?: { headers?: Record<string, string>; body?: string; timeoutMs?: number },
   ): Promise<Response>;
-  /** Ends it if it runs. */
+  /** Ends it if it runs. Rejects when it ever left a promise unhandled: that is a fault whatever was tested. */
   stop(): Promise<void>;
 }
 
@@ -197,10 +198,13 @@ class Process implements NodeProcess {
   }
 
   async stop(): Promise<void> {
-    if (this.#child === null || this.#identity === null) return;
-    signal(this.#identity, 'SIGKILL');
-    await untilGone(this.#identity, 5_000);
-    await this.#ended;
+    if (this.#child !== null && this.#identity !== null) {
+      signal(this.#identity, 'SIGKILL');
+      await untilGone(this.#identity, 5_000);
+      await this.#ended;
+    }
+    const unhandled = this.log.find(({ msg }) => msg === UNHANDLED_REJECTION);
+    if (unhandled !== undefined) throw new Error(`the node left a promise unhandled: ${JSON.stringify(unhandled)}`);
   }
 
   #signal(name: NodeJS.Signals): void {

@@ -11,6 +11,7 @@ import type { DeadLetterRetry, Intake } from '../../src/intake/intake.js';
 import { Database } from '../../src/table/database.js';
 import type { DeliveryOptions } from '../../src/table/delivery-options.js';
 import { messageColumns, pending, timestamp } from '../../src/table/message-columns.js';
+import { ReadPool, type BoundedReads, type ReadSettings } from '../../src/table/reads.js';
 import { migrate } from '../../src/table/migrate.js';
 import { NO_FIGURES } from './figures.js';
 import { freshDatabase } from './stores.js';
@@ -110,6 +111,7 @@ export class Records {
 
   private constructor(
     readonly database: Database,
+    readonly reads: ReadPool,
     readonly app: FastifyInstance,
     /** What the API takes for the present time. */
     readonly clock: { nowMs: () => number; value: number },
@@ -121,11 +123,12 @@ export class Records {
   }
 
   /** `nowMs` is the present; partitions reach `weeks` to either side of it. */
-  static async open(nowMs: number, weeks = 6): Promise<Records> {
+  static async open(nowMs: number, weeks = 6, reading: Partial<ReadSettings> = {}): Promise<Records> {
     const { url, drop } = await freshDatabase();
     const database = new Database({ url, poolSize: 4, timeoutMs: 30_000, onError: () => undefined });
     const reach = weeks * 7 * DAY;
     await migrate(database, { shards: 16, fromMs: nowMs - reach, untilMs: nowMs + reach });
+    const reads = openReads(url, reading);
     const clock = { value: nowMs, nowMs: () => clock.value };
     const config = configWith({ CARILLON_SHARDS: 16, CARILLON_SWEEP_BATCH: 10 });
     const app = buildApp({
@@ -133,6 +136,7 @@ export class Records {
       clock,
       chance: (bytes) => randomBytes(bytes),
       database,
+      reads,
       intake: new TableIntake(database, clock) as unknown as Intake,
       logger: pino({ level: 'silent' }),
       cluster: NO_CLUSTER,
@@ -141,17 +145,24 @@ export class Records {
     });
     await app.ready();
     const tokens = await Promise.all(['one', 'two'].map((name) => makeTenant(database, name)));
-    return new Records(database, app, clock, tokens, drop);
+    return new Records(database, reads, app, clock, tokens, drop);
   }
 
   async close(): Promise<void> {
     await this.app.close();
     await this.database.close();
+    await this.reads.close();
     await this.dropDatabase();
   }
 
   get nowMs(): number {
     return this.clock.value;
+  }
+
+  /** Reads as a route does, for the first tenant. */
+  async read<Result>(work: (reads: BoundedReads) => Promise<Result>): Promise<Result> {
+    const { signal } = new AbortController();
+    return await this.reads.list({ tenantId: this.tenants[0], signal, narrowBy: '' }, work);
   }
 
   /** Inserts messages; gives their ids. */
@@ -217,9 +228,13 @@ export class Records {
   }
 
   async call(options: InjectOptions, tenant = this.tenants[0]): Promise<Answer> {
-    const authorization = `Bearer ${this.#tokens.get(tenant) ?? ''}`;
-    const response = await this.app.inject({ ...options, headers: { authorization, ...options.headers } });
+    const response = await this.app.inject({ ...options, headers: { ...this.headers(tenant), ...options.headers } });
     return { status: response.statusCode, text: response.body, json: JSON.parse(response.body) as AnswerBody };
+  }
+
+  /** Those of a request of a tenant, the first when left out. */
+  headers(tenant = this.tenants[0]): { authorization: string } {
+    return { authorization: `Bearer ${this.#tokens.get(tenant) ?? ''}` };
   }
 
   #row(spec: RowSpec): Record<string, unknown> {
@@ -258,6 +273,15 @@ export class Records {
       options: spec.options == null ? null : JSON.stringify(spec.options),
     };
   }
+}
+
+/** Connections for reads, as many as a node has, with a budget that a busy machine does not spend. Close it. */
+export function openReads(url: string, changes: Partial<ReadSettings> = {}): ReadPool {
+  return new ReadPool({
+    ...{ url, connections: 4, connectMs: 20_000, budgetMs: 10_000, tenantMax: 2, waitMs: 20_000 },
+    onError: () => undefined,
+    ...changes,
+  });
 }
 
 async function makeTenant(database: Database, name: string): Promise<readonly [number, string]> {

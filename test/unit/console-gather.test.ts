@@ -40,6 +40,14 @@ describe('a page of the console', () => {
     expect(asked).toHaveLength(1);
   });
 
+  // Issue 11, entry A2.
+  it('is read on past pages without anything, and given up when the cursor does not move', async () => {
+    const { read } = node((number) => number === 60);
+    expect(await gather(read, { ...all, count: 1 })).toEqual({ items: [60], cursor: '61' });
+    const stuck: ReadPage<number> = () => Promise.resolve({ items: [], cursor: '7' });
+    await expect(gather(stuck, all)).rejects.toThrow('the same cursor');
+  });
+
   it('is no longer read when the question has changed', async () => {
     const abort = new AbortController();
     const { read, asked } = node(() => false);

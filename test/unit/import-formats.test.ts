@@ -63,11 +63,21 @@ describe('a crontab', () => {
     ['* * * * 8 x', 'cron field "day-of-week"'],
     ['0 0 */2 * MON x', 'cron wants both of them to match'],
     ['0 0 * *', 'expected five fields and a command'],
+    // Issue 11, B1 and B2.
+    ['H 2 * * * x', 'did you mean "0 2 * * *"?'],
+    ['0 22-2 * * * x', 'did you mean "0 22-23,0-2 * * *"?'],
   ])('has lines that cannot be: %s', async (line, text) => {
     const { code, err, items } = await dryRun([line], ...CRONTAB, '--time-zone', 'UTC');
     expect([code, items]).toEqual([1, []]);
     expect(err).toMatch(/^line 1: /);
     expect(err).toContain(text);
+  });
+
+  it('is in a zone of the IANA database (issue 11, B1)', async () => {
+    const inFile = await dryRun(['CRON_TZ=BST', '0 0 * * * x'], ...CRONTAB);
+    expect(inFile.err).toContain('did you mean Europe/London?');
+    expect((await dryRun(['0 0 * * * x'], ...CRONTAB, '-z', 'PST')).err).toContain('did you mean America/Los_Angeles?');
+    expect([inFile.code, inFile.items]).toEqual([1, []]);
   });
 
   it('has no zone of its own', async () => {
@@ -172,3 +182,30 @@ it.each([
   expect(code).toBe(2);
   expect(err).toContain(text);
 });
+
+it.each([
+  ['2027-02-30T00:00:00Z', '2027-02 has 28 days'],
+  ['2027-02-01T00:00:00', 'did you mean 2027-02-01T00:00:00Z?'],
+  ['February 1, 2027', 'expected ISO 8601'],
+  [8.65e15, 'expected ISO 8601'],
+])('a start of %s in a job scheduler of BullMQ is refused: %s (issue 12)', async (startDate, why) => {
+  const line = { key: 'k', pattern: '0 0 * * *', startDate };
+  const { code, err } = await dryRun([line], '--bullmq', '--destination-template', 'https://a.test/{name}');
+  expect(code).toBe(1);
+  expect(err).toContain(why);
+});
+
+it("an id of BullMQ's that no URL can carry becomes a hash (issue 12)", async () => {
+  const line = { key: '..', pattern: '0 0 * * *' };
+  const { items } = await dryRun([line], '--bullmq', '--destination-template', 'https://a.test/{name}');
+  expect(items[0]?.headers['Upstash-Schedule-Id']).toMatch(/^bullmq_/);
+});
+
+it.each(['http:///host', 'http:////host', 'http://:80', 'http:/host', 'http://\\\\host'])(
+  'the client calls no %s (issue 11, B4)',
+  async (url) => {
+    const { code, err } = await runCli(['nodes', '--url', url, '--token', 't']);
+    expect(code).not.toBe(0);
+    expect(err).toContain('is no URL, expected http://host:port');
+  },
+);

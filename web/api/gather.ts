@@ -1,4 +1,4 @@
-// Makes one page out of several answers: the node ends an answer after a tenth of a second of looking, with a cursor where it goes on.
+// Makes one page out of several answers: the node ends an answer when its time for looking is over, with a cursor where it goes on.
 
 export interface Page<Item> {
   readonly items: readonly Item[];
@@ -8,6 +8,12 @@ export interface Page<Item> {
 
 /** `cursor` is '' for the first page; `count`: at most so many. */
 export type ReadPage<Item> = (cursor: string, count: number, signal: AbortSignal) => Promise<Page<Item>>;
+
+/** Where a list goes on after a page. Throws when that is where the page began: such a list would never end. */
+export function following(cursor: string, next: string | undefined): string | undefined {
+  if (next === undefined || next !== cursor) return next;
+  throw new Error('The list does not go on: the node gave the same cursor again');
+}
 
 /** Reads on until there are `count` items, or nothing follows, or it took `longestMs`: then somebody has to want more. */
 export async function gather<Item>(
@@ -25,7 +31,7 @@ export async function gather<Item>(
   do {
     const page: Page<Item> = await read(next, count - items.length, signal);
     items.push(...page.items);
-    next = page.cursor;
+    next = following(next, page.cursor);
   } while (next !== undefined && items.length < count && performance.now() < untilMs && !signal.aborted);
   return { items, cursor: next };
 }

@@ -1,6 +1,6 @@
 // What the page asks and does about dead letters. Many are handled a part at a time, so that there is progress to show and a stop.
 
-import type { Page } from './gather.js';
+import { following, type Page } from './gather.js';
 import { request } from './request.js';
 import type { DeadLetter } from './shapes.js';
 
@@ -42,7 +42,7 @@ export async function letterGroups(tenant: string, signal: AbortSignal): Promise
   for (let page = 0; page < GROUPED_BY_PAGE.pages && (page === 0 || cursor !== ''); page += 1) {
     const read = await listLetters({}, { cursor, count: GROUPED_BY_PAGE.count, signal });
     letters.push(...read.items);
-    cursor = read.cursor ?? '';
+    cursor = following(cursor, read.cursor) ?? '';
   }
   return { groups: grouped(letters), counted: letters.length, complete: cursor === '' };
 }
@@ -98,14 +98,14 @@ export async function handleLetters({ what, letters, onProgress, signal }: Handl
   let done = 0;
   // What dies from now on is not meant: a retry that fails at once must not be retried in circles.
   const until = { toDate: Date.now() };
-  const handle = async (body: object): Promise<string> => {
+  const handle = async (body: object): Promise<string | undefined> => {
     const answer =
       what === 'retry'
         ? await request<{ responses: unknown[]; cursor?: string }>('/v2/dlq/retry', { method: 'POST', body })
         : await request<{ deleted: number; cursor?: string }>('/v2/dlq', { method: 'DELETE', body });
     done += 'responses' in answer ? answer.responses.length : answer.deleted;
     onProgress(done);
-    return answer.cursor ?? '';
+    return answer.cursor;
   };
   if ('ids' in letters) {
     for (let at = 0; at < letters.ids.length && !signal.aborted; at += PART) {
@@ -115,7 +115,8 @@ export async function handleLetters({ what, letters, onProgress, signal }: Handl
   }
   let cursor = '';
   do {
-    cursor = await handle({ ...letters, ...until, count: PART, ...(cursor === '' ? {} : { cursor }) });
+    const next = await handle({ ...letters, ...until, count: PART, ...(cursor === '' ? {} : { cursor }) });
+    cursor = following(cursor, next) ?? '';
   } while (cursor !== '' && !signal.aborted);
   return done;
 }

@@ -1,4 +1,5 @@
 /** Puts the checks together: the figures of a chaos run, and whether it passed. */
+import { UNHANDLED_REJECTION } from '../../../src/telemetry/logger.js';
 import type { Evidence, FaultKind, FaultNote } from '../evidence.js';
 import { Findings, spreadOf, type Finding, type Spread } from './findings.js';
 import { measureLag } from './lag.js';
@@ -128,6 +129,7 @@ function conduct(evidence: Evidence): Finding[] {
   }
   for (const { node, level, msg } of evidence.events) {
     if (level >= 60) findings.add('a crash in the log', `${node}: ${msg.slice(0, 200)}`);
+    if (msg === UNHANDLED_REJECTION) findings.add('a promise that nobody handled', node);
   }
   for (const { kind, recoveredAtMs, detail } of evidence.faults) {
     if (recoveredAtMs === null) findings.add('no recovery', `${kind}: ${detail}`);

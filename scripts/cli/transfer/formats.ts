@@ -1,4 +1,6 @@
 /** The formats of an import whose lines are JSON: our own, QStash's schedules, and BullMQ's job schedulers. */
+import { isScheduleId } from '../../../src/domain/ids.js';
+import { readIsoInstant } from '../../../src/domain/instant.js';
 import { hashOf, fillTemplate, jsonObject, LineFault, type Headers, type Item, type LineReader } from './items.js';
 
 /** Lines as `carillon export` writes them: items of the batches as they are. The API judges what is in them. */
@@ -83,7 +85,7 @@ export function bullmqReader(template: string): LineReader {
       destination: fillTemplate(template, { name: typeof name === 'string' ? name : key, key }),
       headers: present({
         'Upstash-Cron': typeof pattern === 'string' ? pattern : everyText(every),
-        'Upstash-Schedule-Id': /^[A-Za-z0-9_.-]{1,256}$/.test(key) ? key : `bullmq_${hashOf(key)}`,
+        'Upstash-Schedule-Id': isScheduleId(key) ? key : `bullmq_${hashOf(key)}`,
         'Carillon-Time-Zone': typeof pattern === 'string' ? tz : undefined,
         'Carillon-Start': instantOf(startDate),
         'Carillon-End': instantOf(endDate),
@@ -101,11 +103,15 @@ function everyText(every: unknown): string {
   throw new LineFault(`"every" is ${shownOf(every)}, expected a pattern, or whole seconds in milliseconds`);
 }
 
+/** The last time that a Date can hold; the API judges what is too late for it. */
+const MAX_AT_MS = 8.64e15;
+
 function instantOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
-  const atMs = typeof value === 'number' ? value : typeof value === 'string' ? Date.parse(value) : Number.NaN;
-  if (!Number.isNaN(atMs)) return new Date(atMs).toISOString();
-  throw new LineFault(`${shownOf(value)} is no time, expected ISO 8601 or milliseconds`);
+  const read = typeof value === 'number' ? { atMs: value } : readIsoInstant(typeof value === 'string' ? value : '');
+  if ('atMs' in read && Math.abs(read.atMs) <= MAX_AT_MS) return new Date(read.atMs).toISOString();
+  const why = 'why' in read && read.why !== '' ? `; ${read.why}` : '';
+  throw new LineFault(`${shownOf(value)} is no time, expected ISO 8601 with Z or its offset, or milliseconds${why}`);
 }
 
 function shownOf(value: unknown): string {

@@ -10,7 +10,7 @@ import { requestDepth } from '../depth.js';
 import { checkDestination } from '../destination.js';
 import { checkValue } from '../json-body.js';
 import { readSubmission } from '../message-headers.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
 import { callerIp } from '../request-source.js';
 import { settingsOfObject } from '../request-settings.js';
 import type { ApiServices } from '../services.js';
@@ -27,12 +27,12 @@ export function registerBatch(app: FastifyInstance, services: ApiServices): void
     '/v2/batch',
     {
       bodyLimit: config.CARILLON_BATCH_MAX_BYTES,
+      config: { access: 'tenant' },
       schema: {
         tags: ['messages'],
         summary: 'Send many messages',
         description:
           'At most CARILLON_BATCH_MAX_ITEMS items and CARILLON_BATCH_MAX_BYTES bytes. Answers come in the order of the items; one that was refused has error and status, and the others are accepted nevertheless.',
-        security: TENANT_SECURITY,
         body: Type.Array(Item),
         response: responses({ 200: Type.Array(Type.Union([PublishAnswer, ItemFault])) }, 400, 401, 403, 413, 503),
       },

@@ -4,7 +4,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
 import { CarillonError } from '../../domain/errors.js';
 import { readShards } from '../../table/epochs.js';
-import { ADMIN_SECURITY, responses } from '../openapi.js';
+import { responses } from '../openapi.js';
 import type { ApiServices } from '../services.js';
 
 const NodeView = Type.Object({
@@ -24,11 +24,12 @@ const ShardView = Type.Object({
 const NodePath = Type.Object({ id: Type.String({ description: "The node's id" }) });
 
 export function registerCluster(app: FastifyInstance, { cluster, database }: ApiServices): void {
-  const common = { tags: ['cluster'], security: ADMIN_SECURITY };
+  const common = { tags: ['cluster'] };
 
   app.get(
     '/admin/nodes',
     {
+      config: { access: 'admin' },
       schema: {
         ...common,
         summary: 'List the nodes',
@@ -49,6 +50,7 @@ export function registerCluster(app: FastifyInstance, { cluster, database }: Api
   app.get(
     '/admin/shards',
     {
+      config: { access: 'admin' },
       schema: {
         ...common,
         summary: 'List the shards with their owners',
@@ -70,6 +72,7 @@ export function registerCluster(app: FastifyInstance, { cluster, database }: Api
   app.post<{ Params: Static<typeof NodePath> }>(
     '/admin/nodes/:id/drain',
     {
+      config: { access: 'admin' },
       schema: {
         ...common,
         summary: 'Drain a node',

@@ -3,13 +3,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiServices, ServedFile } from '../services.js';
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Answered without a token. */
-    isOpen?: boolean;
-  }
-}
-
 /** Everything comes from the node itself, and nobody shows the page within another. */
 const POLICY = [
   "default-src 'none'",
@@ -30,7 +23,7 @@ const REVALIDATED = 'no-cache';
 const NOT_BUILT = 'The console is not built here: run "npm run build" and load this page again.\n';
 
 export function registerConsole(app: FastifyInstance, { page }: ApiServices): void {
-  const options = { schema: { hide: true }, config: { isOpen: true } };
+  const options = { schema: { hide: true }, config: { access: 'open' } } as const;
   const serve = async (request: FastifyRequest, reply: FastifyReply, name: string): Promise<FastifyReply> => {
     const file = (await page?.find(name)) ?? null;
     if (file !== null) return send(request, reply, file);

@@ -5,10 +5,11 @@ import type { FastifyInstance } from 'fastify';
 import { MAX_NEXT_TIMES, nextTimes } from '../../domain/cron/next-fire.js';
 import type { CronExpression } from '../../domain/cron/expression.js';
 import { CarillonError } from '../../domain/errors.js';
-import { expressionOf } from '../../domain/schedule-change.js';
+import { expressionOf, givenExpression } from '../../domain/schedule-change.js';
 import { parseInstant } from '../instant.js';
 import { readJson } from '../json-body.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
+import { readOne } from '../reading.js';
 import type { ApiServices } from '../services.js';
 import { requireSchedule, SchedulePath } from './schedules.js';
 
@@ -50,12 +51,13 @@ const NextQuery = Type.Object({
 
 export function registerCron(app: FastifyInstance, services: ApiServices): void {
   const { clock, config } = services;
-  const common = { tags: ['calendars'], security: TENANT_SECURITY };
+  const common = { tags: ['calendars'] };
   const maxCount = Math.min(config.CARILLON_CALENDAR_COUNT_MAX, MAX_NEXT_TIMES);
 
   app.post(
     '/v2/cron/preview',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'When would it fire?',
@@ -66,7 +68,7 @@ export function registerCron(app: FastifyInstance, services: ApiServices): void 
     },
     (request) => {
       const { cron, timeZone = null, from, count = DEFAULT_COUNT } = readJson(request.body, Preview);
-      const expression = expressionOf({ cron, timeZone });
+      const expression = givenExpression({ cron, timeZone });
       const fromMs = from === undefined ? clock.nowMs() : parseInstant(String(from), 'from', 'milliseconds');
       return timesOf(expression, { fromMs, count: checkCount(count, maxCount) });
     },
@@ -74,6 +76,7 @@ export function registerCron(app: FastifyInstance, services: ApiServices): void 
   app.get<{ Params: Static<typeof SchedulePath>; Querystring: Record<string, unknown> }>(
     '/v2/schedules/:id/next',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: "A schedule's next times",
@@ -85,7 +88,8 @@ export function registerCron(app: FastifyInstance, services: ApiServices): void 
     },
     async (request) => {
       const query = readNextQuery(request.query, maxCount);
-      const schedule = await requireSchedule(services, request.tenantId, request.params.id);
+      const { tenantId, params } = request;
+      const schedule = await readOne(services, request, (reads) => requireSchedule(reads, tenantId, params.id));
       const { startAtMs, endAtMs, anchorMs } = schedule;
       const fromMs = Math.max(query.fromMs ?? clock.nowMs(), startAtMs === null ? 0 : startAtMs - 1);
       return timesOf(expressionOf(schedule), { fromMs, count: query.count, anchorMs, endAtMs });

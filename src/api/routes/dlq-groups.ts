@@ -5,7 +5,8 @@ import type { FastifyInstance } from 'fastify';
 import { groupDeadLetters } from '../../table/dead-letter-groups.js';
 import { tenantNamed } from '../../table/tenants.js';
 import { invalid, readParameters } from '../filters.js';
-import { ADMIN_SECURITY, responses } from '../openapi.js';
+import { responses } from '../openapi.js';
+import { readList } from '../reading.js';
 import type { ApiServices } from '../services.js';
 
 /** Letters that are looked at, the latest: more take too long to wait for. */
@@ -28,13 +29,14 @@ const Groups = Type.Object({
   complete: Type.Boolean({ description: 'Whether those were all' }),
 });
 
-export function registerDlqGroups(app: FastifyInstance, { database, clock }: ApiServices): void {
+export function registerDlqGroups(app: FastifyInstance, services: ApiServices): void {
+  const { database, clock } = services;
   app.get(
     '/admin/dlq/groups',
     {
+      config: { access: 'admin' },
       schema: {
         tags: ['dlq'],
-        security: ADMIN_SECURITY,
         summary: "A tenant's dead letters by destination and error",
         description:
           'The most numerous groups first. url and responseStatus are filters of GET, DELETE and POST /v2/dlq….',
@@ -42,7 +44,7 @@ export function registerDlqGroups(app: FastifyInstance, { database, clock }: Api
           tenant: Type.String({ description: "The tenant's name" }),
           count: Type.Optional(Type.Integer({ minimum: 1, maximum: GROUPS_MAX, default: GROUPS_DEFAULT })),
         }),
-        response: responses({ 200: Groups }, 400, 401, 403, 404, 503),
+        response: responses({ 200: Groups }, 400, 401, 403, 404, 429, 503),
       },
     },
     async (request) => {
@@ -51,11 +53,10 @@ export function registerDlqGroups(app: FastifyInstance, { database, clock }: Api
       if (name === null) throw invalid('tenant is missing: the name of the tenant whose dead letters they are');
       const groupsMax = parameters.count(GROUPS_DEFAULT, GROUPS_MAX, true);
       const tenant = await tenantNamed(database, name);
-      const found = await groupDeadLetters(database, tenant.id, {
-        nowMs: clock.nowMs(),
-        countedMax: COUNTED_MAX,
-        groupsMax,
-      });
+      const limits = { nowMs: clock.nowMs(), countedMax: COUNTED_MAX, groupsMax };
+      const found = await readList(services, request, { tenantId: tenant.id, narrowBy: '' }, (reads) =>
+        groupDeadLetters(reads, tenant.id, limits),
+      );
       return {
         groups: found.groups.map(({ destination, status, error, count, firstAtMs, latestAtMs }) => ({
           url: destination,

@@ -6,7 +6,8 @@ import { CarillonError } from '../../domain/errors.js';
 import { messageOfDeadLetter } from '../../domain/dead-letter.js';
 import { toWireMessageId, type MessageId } from '../../domain/ids.js';
 import { dropDeadLetters, getDeadLetters, pageDeadLetters } from '../../table/dead-letters.js';
-import type { DeadLetter, DeadLetterQuery, DeadLetterRef } from '../../table/dead-letters.js';
+import type { DeadLetter, DeadLetterPage, DeadLetterQuery, DeadLetterRef } from '../../table/dead-letters.js';
+import type { BoundedReads } from '../../table/reads.js';
 import { withWholeBody } from '../callback-source.js';
 import { readCursor, writeCursor } from '../cursor.js';
 import { repeatOf, repeatWith } from '../dead-letter-retry.js';
@@ -23,7 +24,8 @@ import {
   type Parameters,
 } from '../filters.js';
 import { deadLetterView } from '../message-view.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
+import { readList, readOne, type ReadingRequest } from '../reading.js';
 import { deadLetterObject, dlqBulkParameters, dlqListParameters, idParameter } from '../read-schemas.js';
 import { settingsOfHttp } from '../request-settings.js';
 import type { ApiServices } from '../services.js';
@@ -41,7 +43,9 @@ const DLQ_PARAMETERS = [
   ...LATER_FILTER_NAMES,
 ];
 
-const common = { tags: ['dlq'], security: TENANT_SECURITY };
+const NARROW_BY = 'fromDate and toDate, dlqIds, scheduleId or label';
+
+const common = { tags: ['dlq'] };
 const idParams = idParameter('dlqId', 'As in the list.');
 const cursor = Type.Optional(Type.String({ description: 'Absent on the last page.' }));
 const retried = Type.Object({ messageId: Type.String({ description: 'Of the new message.' }) });
@@ -62,6 +66,7 @@ function registerReads(app: FastifyInstance, services: ApiServices): void {
   app.get(
     '/v2/dlq',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'Dead letters, the latest first',
@@ -71,6 +76,7 @@ function registerReads(app: FastifyInstance, services: ApiServices): void {
           400,
           401,
           403,
+          429,
           501,
           503,
         ),
@@ -78,14 +84,18 @@ function registerReads(app: FastifyInstance, services: ApiServices): void {
     },
     async (request) => {
       const parameters = readParameters(request, DLQ_PARAMETERS);
-      const page = await readPage(services, request.tenantId, parameters, PAGE_COUNT_MAX);
-      const letters = await getDeadLetters(services.database, request.tenantId, page.ids);
+      const read = readPage(services, request.tenantId, parameters, PAGE_COUNT_MAX);
+      const { page, letters } = await readList(services, request, { narrowBy: NARROW_BY }, async (reads) => {
+        const found = await read(reads);
+        return { page: found, letters: await getDeadLetters(reads, request.tenantId, found.ids) };
+      });
       return { messages: letters.map(deadLetterView), ...page.cursor };
     },
   );
   app.get<ById>(
     '/v2/dlq/:dlqId',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'A dead letter',
@@ -95,7 +105,7 @@ function registerReads(app: FastifyInstance, services: ApiServices): void {
     },
     async (request) => {
       const letter = await oneLetter(services, request);
-      return deadLetterView(await withWholeBody(services.database, request.tenantId, letter));
+      return deadLetterView(await withWholeBody(services, request, letter));
     },
   );
 }
@@ -105,6 +115,7 @@ function registerDeletes(app: FastifyInstance, services: ApiServices): void {
   app.delete<ById>(
     '/v2/dlq/:dlqId',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'Take a dead letter off the list',
@@ -123,17 +134,19 @@ function registerDeletes(app: FastifyInstance, services: ApiServices): void {
   app.delete(
     '/v2/dlq',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'Take many dead letters off the list',
         description: BULK_TEXT,
         querystring: dlqBulkParameters,
-        response: responses({ 200: deleted }, 400, 401, 403, 501, 503),
+        response: responses({ 200: deleted }, 400, 401, 403, 429, 501, 503),
       },
     },
     async (request) => {
       const parameters = readParameters(request, DLQ_PARAMETERS, true);
-      const page = await readPage(services, request.tenantId, parameters, BULK_COUNT_MAX);
+      const read = readPage(services, request.tenantId, parameters, BULK_COUNT_MAX);
+      const page = await readList(services, request, { narrowBy: NARROW_BY }, read);
       const dropped = await dropDeadLetters(services.database, request.tenantId, page.ids);
       return { deleted: dropped.length, ...page.cursor };
     },
@@ -144,27 +157,37 @@ function registerRetries(app: FastifyInstance, services: ApiServices): void {
   app.post(
     '/v2/dlq/retry',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'Send many dead letters again',
         description: BULK_TEXT,
         querystring: dlqBulkParameters,
-        response: responses({ 201: Type.Object({ responses: Type.Array(retried), cursor }) }, 400, 401, 403, 501, 503),
+        response: responses(
+          { 201: Type.Object({ responses: Type.Array(retried), cursor }) },
+          400,
+          401,
+          403,
+          429,
+          501,
+          503,
+        ),
       },
     },
     async (request, reply) => {
       const parameters = readParameters(request, DLQ_PARAMETERS, true);
       const depth = requestDepth(request, services.config);
-      const page = await readPage(services, request.tenantId, parameters, BULK_COUNT_MAX);
+      const read = readPage(services, request.tenantId, parameters, BULK_COUNT_MAX);
+      const page = await readList(services, request, { narrowBy: NARROW_BY }, read);
       const answers: { messageId: string }[] = [];
-      for (const refs of byBodyBytes(page.refs))
-        answers.push(...(await retryMany(services, request.tenantId, refs, depth)));
+      for (const refs of byBodyBytes(page.refs)) answers.push(...(await retryMany(services, request, refs, depth)));
       return reply.code(201).send({ responses: answers, ...page.cursor });
     },
   );
   app.post<ById>(
     '/v2/dlq/retry/:dlqId',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'Send a dead letter again',
@@ -192,7 +215,8 @@ function registerRetries(app: FastifyInstance, services: ApiServices): void {
 
 async function oneLetter(services: ApiServices, request: FastifyRequest<ById>): Promise<DeadLetter> {
   const id = messageOfDeadLetter(request.params.dlqId);
-  const [letter] = id === null ? [] : await getDeadLetters(services.database, request.tenantId, [id]);
+  const [letter] =
+    id === null ? [] : await readOne(services, request, (reads) => getDeadLetters(reads, request.tenantId, [id]));
   if (letter === undefined) throw noLetter(request.params.dlqId);
   return letter;
 }
@@ -206,12 +230,13 @@ function noLetter(text: string): CarillonError {
 
 async function retryMany(
   services: ApiServices,
-  tenantId: number,
+  request: ReadingRequest,
   refs: readonly DeadLetterRef[],
   depth: number,
 ): Promise<{ messageId: string }[]> {
+  const { tenantId } = request;
   const ids = refs.map((ref) => ref.id);
-  const letters = await getDeadLetters(services.database, tenantId, ids);
+  const letters = await readOne(services, request, (reads) => getDeadLetters(reads, tenantId, ids));
   const retries = letters.map((letter) => ({ from: letter.id, message: repeatOf(letter, tenantId, services, depth) }));
   const pairs = retries.length === 0 ? [] : await services.intake.retryDeadLetters(tenantId, retries);
   return pairs.map((pair) => ({ messageId: toWireMessageId(pair.to) }));
@@ -224,20 +249,24 @@ interface Page {
   readonly cursor: { readonly cursor?: string };
 }
 
-/** One page of what the parameters ask for. */
-async function readPage(
-  services: ApiServices,
+/** Checks what the parameters ask for; gives the function that reads one page of it. */
+function readPage(
+  { clock }: ApiServices,
   tenantId: number,
   parameters: Parameters,
   countMax: number,
-): Promise<Page> {
+): (reads: BoundedReads) => Promise<Page> {
   const isList = countMax === PAGE_COUNT_MAX;
-  const { refs: found, next } = await pageDeadLetters(services.database, services.clock, tenantId, {
+  const query = {
     filter: readFilter(parameters),
     ...readDates(parameters),
     after: readAfter(parameters),
     limit: parameters.count(DEFAULT_COUNT, countMax, isList),
-  });
+  };
+  return async (reads) => pageOf(await pageDeadLetters(reads, clock, tenantId, query), isList);
+}
+
+function pageOf({ refs: found, next }: DeadLetterPage, isList: boolean): Page {
   const refs = isList ? (byBodyBytes(found)[0] ?? []) : found;
   const last = refs.length < found.length ? (refs.at(-1) ?? null) : next;
   return {
@@ -269,7 +298,7 @@ function readStatus(text: string): number {
 function readAfter(parameters: Parameters): DeadLetterQuery['after'] {
   const text = parameters.one('cursor');
   if (text === null) return null;
-  const [diedAtMs = '', id = ''] = readCursor('dlq', text, /^\d{1,15} [0-9a-f]{32}$/);
+  const [diedAtMs, id] = readCursor('dlq', text);
   return { diedAtMs: Number(diedAtMs), id };
 }
 

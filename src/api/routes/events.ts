@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { CarillonError } from '../../domain/errors.js';
 import { pageEvents, type EventQuery } from '../../table/event-pages.js';
 import { EVENT_STATES, eventDetails, type EventPlace, type EventState } from '../../table/events.js';
-import { readCursor, writeCursor } from '../cursor.js';
+import { readCursor, readTimeCursor, writeCursor } from '../cursor.js';
 import {
   DATE_FILTERS,
   invalid,
@@ -18,7 +18,8 @@ import {
   type Parameters,
 } from '../filters.js';
 import { eventView } from '../message-view.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
+import { readList } from '../reading.js';
 import { eventObject, eventParameters } from '../read-schemas.js';
 import type { ApiServices } from '../services.js';
 
@@ -35,6 +36,8 @@ const EVENT_PARAMETERS = [
   ...LATER_FILTER_NAMES,
 ];
 
+const NARROW_BY = 'fromDate and toDate, messageIds, scheduleId or label';
+
 const IN_PROGRESS: readonly EventState[] = ['ACTIVE', 'RETRY', 'ERROR'];
 
 export function registerEvents(app: FastifyInstance, services: ApiServices): void {
@@ -46,15 +49,15 @@ export function registerEvents(app: FastifyInstance, services: ApiServices): voi
     app.get(
       path,
       {
+        config: { access: 'tenant' },
         schema: {
           tags: ['events'],
-          security: TENANT_SECURITY,
           summary: 'What happened to messages',
           description:
-            'A page may have fewer events than count and still have a cursor: the last page is the one without. ' +
+            'A page may have fewer events than count, or none, and still have a cursor: the last page is the one without. ' +
             `Bodies are base64; those above ${EVENT_BODY_MAX_BYTES} bytes are left out. Skipped occurrences have no events; GET /v2/runs has them.`,
           querystring: eventParameters,
-          response: responses({ 200: answer }, 400, 401, 403, 501, 503),
+          response: responses({ 200: answer }, 400, 401, 403, 429, 501, 503),
         },
       },
       async (request) => {
@@ -66,12 +69,14 @@ export function registerEvents(app: FastifyInstance, services: ApiServices): voi
 }
 
 async function readPage(
-  { database, clock }: ApiServices,
+  services: ApiServices,
   request: FastifyRequest,
 ): Promise<{ events: Record<string, unknown>[]; cursor: { cursor?: string } }> {
   const query = readQuery(readParameters(request, EVENT_PARAMETERS));
-  const { marks, next } = await pageEvents(database, clock, request.tenantId, query);
-  const events = await eventDetails(database, marks, EVENT_BODY_MAX_BYTES);
+  const { events, next } = await readList(services, request, { narrowBy: NARROW_BY }, async (reads) => {
+    const page = await pageEvents(reads, services.clock, request.tenantId, query);
+    return { events: await eventDetails(reads, page.marks, EVENT_BODY_MAX_BYTES), next: page.next };
+  });
   // A place without a message (where a page ended between events) is written with a dash.
   const parts = next === null ? [] : [next.atMs, next.messageId === '' ? '-' : next.messageId, next.sequence];
   return {
@@ -131,9 +136,8 @@ function cursorKind(order: EventQuery['order']): 'events' | 'events-earliest' {
 function readAfter(parameters: Parameters, order: EventQuery['order']): EventPlace | null {
   const text = parameters.one('cursor');
   if (text === null) return null;
-  // Older clients begin with a time in milliseconds for a cursor.
-  if (/^\d{12,15}$/.test(text)) return { atMs: Number(text), messageId: '', sequence: 0 };
-  const shape = /^\d{1,15} (?:-|[0-9a-f]{32}) \d{1,10}$/;
-  const [atMs = '', messageId = '', sequence = ''] = readCursor(cursorKind(order), text, shape);
+  const timeMs = readTimeCursor(text);
+  if (timeMs !== null) return { atMs: timeMs, messageId: '', sequence: 0 };
+  const [atMs, messageId, sequence] = readCursor(cursorKind(order), text);
   return { atMs: Number(atMs), messageId: messageId === '-' ? '' : messageId, sequence: Number(sequence) };
 }

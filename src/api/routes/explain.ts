@@ -8,7 +8,8 @@ import { toWireMessageId } from '../../domain/ids.js';
 import { occurrenceAround, scheduleChanges, shardGrant } from '../../table/explain-reads.js';
 import { getSchedule } from '../../table/schedules-read.js';
 import { invalid, readParameters } from '../filters.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
+import { readList, type ReadingRequest } from '../reading.js';
 import type { ApiServices } from '../services.js';
 import { noSchedule, pathScheduleId, SchedulePath } from './schedules.js';
 
@@ -33,39 +34,50 @@ export function registerExplain(app: FastifyInstance, services: ApiServices): vo
   app.get<{ Params: Static<typeof SchedulePath> }>(
     '/v2/schedules/:id/explain',
     {
+      config: { access: 'tenant' },
       schema: {
         tags: ['schedules'],
-        security: TENANT_SECURITY,
         summary: 'Why did it run, or not, at a moment?',
         description: 'Also of a schedule that was deleted, as long as its changes are kept.',
         params: SchedulePath,
         querystring: Type.Object({
           at: Type.String({ description: 'ISO 8601 with its offset, or epoch milliseconds' }),
         }),
-        response: responses({ 200: Answer }, 400, 401, 403, 404, 503),
+        response: responses({ 200: Answer }, 400, 401, 403, 404, 429, 503),
       },
     },
     async (request) => {
       const atMs = readParameters(request, ['at']).instant('at', 'first');
       if (atMs === null)
         throw invalid('at is missing: the moment that is asked about, as ISO 8601 or epoch milliseconds');
-      return view(atMs, await explainAt(services, request.tenantId, pathScheduleId(request.params.id), atMs));
+      return view(atMs, await explainAt(services, request, pathScheduleId(request.params.id), atMs));
     },
   );
 }
 
 /** Throws NOT_FOUND for a schedule that there never was, or that is forgotten. */
 async function explainAt(
-  { database, clock, config }: ApiServices,
-  tenantId: number,
+  services: ApiServices,
+  request: ReadingRequest,
   id: string,
   atMs: number,
 ): Promise<Explanation> {
-  const [schedule, changes, occurrence] = await Promise.all([
-    getSchedule(database, tenantId, id),
-    scheduleChanges(database, tenantId, id),
-    occurrenceAround(database, tenantId, id, secondOf(atMs)),
-  ]);
+  const { clock, config } = services;
+  const { tenantId } = request;
+  const { schedule, changes, occurrence, shard } = await readList(
+    services,
+    request,
+    { narrowBy: '' },
+    async (reads) => {
+      const found = await getSchedule(reads, tenantId, id);
+      return {
+        schedule: found,
+        changes: await scheduleChanges(reads, tenantId, id),
+        occurrence: await occurrenceAround(reads, tenantId, id, secondOf(atMs)),
+        shard: found === null ? null : await shardGrant(reads, found.shard),
+      };
+    },
+  );
   if (schedule === null && changes.length === 0) throw noSchedule(id);
   return explain({
     atMs,
@@ -73,7 +85,7 @@ async function explainAt(
     schedule,
     changes,
     ...occurrence,
-    shard: schedule === null ? null : await shardGrant(database, schedule.shard),
+    shard,
     retentionMs: config.CARILLON_RETENTION_MS,
     misfireGraceMs: config.CARILLON_MISFIRE_GRACE_MS,
   });

@@ -7,7 +7,8 @@ import { pagePending, type PendingPlace } from '../../table/pending-pages.js';
 import { readCursor, writeCursor } from '../cursor.js';
 import { ExportItem, messageItem, scheduleItem } from '../export-items.js';
 import { readParameters, type Parameters } from '../filters.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
+import { readList } from '../reading.js';
 import { exportParameters } from '../read-schemas.js';
 import type { ApiServices } from '../services.js';
 
@@ -21,15 +22,15 @@ const Page = Type.Object({
 });
 
 export function registerExport(app: FastifyInstance, services: ApiServices): void {
-  const { database, clock } = services;
+  const { clock } = services;
   const schema = {
-    security: TENANT_SECURITY,
     querystring: exportParameters,
-    response: responses({ 200: Page }, 400, 401, 403, 503),
+    response: responses({ 200: Page }, 400, 401, 403, 429, 503),
   };
   app.get(
     '/v2/export/schedules',
     {
+      config: { access: 'tenant' },
       schema: {
         ...schema,
         tags: ['schedules'],
@@ -40,13 +41,16 @@ export function registerExport(app: FastifyInstance, services: ApiServices): voi
     },
     async (request) => {
       const parameters = readParameters(request, ['count', 'cursor']);
-      const [afterId = ''] = placeOf(parameters, 'schedules', /^[A-Za-z0-9_.-]{1,256}$/);
+      const cursor = parameters.one('cursor');
+      const [afterId] = cursor === null ? [''] : readCursor('schedules', cursor);
       const query = {
         filter: { ...ALL_SCHEDULES, states: ['active', 'paused'] as const },
         afterId,
         limit: countOf(parameters),
       };
-      const { schedules, nextAfterId } = await pageSchedules(database, clock, request.tenantId, query);
+      const { schedules, nextAfterId } = await readList(services, request, { narrowBy: '' }, (reads) =>
+        pageSchedules(reads, clock, request.tenantId, query),
+      );
       const shown = schedules.filter(({ redact }) => redact === null);
       return {
         items: shown.map(scheduleItem),
@@ -58,6 +62,7 @@ export function registerExport(app: FastifyInstance, services: ApiServices): voi
   app.get(
     '/v2/export/messages',
     {
+      config: { access: 'tenant' },
       schema: {
         ...schema,
         tags: ['messages'],
@@ -70,7 +75,9 @@ export function registerExport(app: FastifyInstance, services: ApiServices): voi
     async (request) => {
       const parameters = readParameters(request, ['count', 'cursor']);
       const query = { after: pendingPlace(parameters), limit: countOf(parameters) };
-      const { messages, next } = await pagePending(database, clock, request.tenantId, query);
+      const { messages, next } = await readList(services, request, { narrowBy: '' }, (reads) =>
+        pagePending(reads, request.tenantId, query),
+      );
       const shown = messages.filter(({ options }) => options.redact === undefined);
       return {
         items: shown.map(messageItem),
@@ -85,12 +92,9 @@ function countOf(parameters: Parameters): number {
   return parameters.count(DEFAULT_COUNT, COUNT_MAX, true);
 }
 
-function placeOf(parameters: Parameters, kind: 'schedules' | 'pending', shape: RegExp): string[] {
-  const cursor = parameters.one('cursor');
-  return cursor === null ? [] : readCursor(kind, cursor, shape);
-}
-
 function pendingPlace(parameters: Parameters): PendingPlace | null {
-  const [shard, id] = placeOf(parameters, 'pending', /^\d{1,4} [0-9a-f]{32}$/);
-  return shard === undefined || id === undefined ? null : { shard: Number(shard), id };
+  const cursor = parameters.one('cursor');
+  if (cursor === null) return null;
+  const [shard, id] = readCursor('pending', cursor);
+  return { shard: Number(shard), id };
 }

@@ -8,6 +8,7 @@ export function registerHealth(app: FastifyInstance, { health }: ApiServices): v
   app.get(
     '/healthz',
     {
+      config: { access: 'open' },
       schema: {
         tags: ['node'],
         summary: 'Is the process alive?',
@@ -19,6 +20,7 @@ export function registerHealth(app: FastifyInstance, { health }: ApiServices): v
   app.get(
     '/readyz',
     {
+      config: { access: 'open' },
       schema: {
         tags: ['node'],
         summary: 'Should this node be given requests?',

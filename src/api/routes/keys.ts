@@ -3,7 +3,7 @@
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
 import { getSigningKeys, rotateSigningKeys } from '../../table/tenants.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
 import type { ApiServices } from '../services.js';
 
 const Keys = Type.Object(
@@ -14,15 +14,17 @@ const Keys = Type.Object(
 export function registerKeys(app: FastifyInstance, { database, chance }: ApiServices): void {
   const schema = {
     tags: ['keys'],
-    security: TENANT_SECURITY,
     response: responses({ 200: Keys }, 401, 403, 503),
   };
-  app.get('/v2/keys', { schema: { ...schema, summary: 'Get the signing keys' } }, (request) =>
-    getSigningKeys(database, request.tenantId),
+  app.get(
+    '/v2/keys',
+    { config: { access: 'tenant' }, schema: { ...schema, summary: 'Get the signing keys' } },
+    (request) => getSigningKeys(database, request.tenantId),
   );
   app.post(
     '/v2/keys/rotate',
     {
+      config: { access: 'tenant' },
       schema: {
         ...schema,
         summary: 'Rotate the signing keys',

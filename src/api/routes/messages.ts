@@ -18,17 +18,19 @@ import {
   readParameters,
 } from '../filters.js';
 import { messageView } from '../message-view.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
+import { readOne, whileClientWaits } from '../reading.js';
 import { cancelParameters, idParameter, pendingObject } from '../read-schemas.js';
 import type { ApiServices } from '../services.js';
 
 const CANCEL_COUNT_MAX = 500;
+const NARROW_BY = 'messageIds, scheduleId or label';
 const CANCEL_PARAMETERS = ['messageIds', 'count', ...MESSAGE_FILTERS, ...DATE_FILTERS, ...LATER_FILTER_NAMES];
 
 const idParams = idParameter('messageId', 'Message id: msg_ and 32 hexadecimal digits.');
 const cancelled = Type.Object({ cancelled: Type.Integer({ description: 'How many were canceled by this call.' }) });
 
-const common = { tags: ['messages'], security: TENANT_SECURITY };
+const common = { tags: ['messages'] };
 
 interface ById {
   Params: { messageId: string };
@@ -38,21 +40,24 @@ export function registerMessages(app: FastifyInstance, services: ApiServices): v
   app.get<ById>(
     '/v2/messages/:messageId',
     {
+      config: { access: 'tenant' },
       schema: { tags: ['messages'], summary: 'A pending message', params: idParams, response: { 200: pendingObject } },
     },
     async (request) => {
       const id = fromWireMessageId(request.params.messageId);
-      const message = id === null ? null : await getMessage(services.database, request.tenantId, id);
+      const message =
+        id === null ? null : await readOne(services, request, (reads) => getMessage(reads, request.tenantId, id));
       if (message?.state !== 'pending') throw noMessage(request.params.messageId);
       const { CARILLON_IMMEDIATE_MS: immediateMs, CARILLON_HORIZON_MS: horizonMs } = services.config;
       const tier = tierOf(message.dueAtMs, services.clock.nowMs(), { immediateMs, horizonMs });
-      const whole = await withWholeBody(services.database, request.tenantId, message);
+      const whole = await withWholeBody(services, request, message);
       return { ...messageView(whole), tier };
     },
   );
   app.delete<ById>(
     '/v2/messages/:messageId',
     {
+      config: { access: 'tenant' },
       schema: {
         tags: ['messages'],
         summary: 'Cancel a pending message',
@@ -70,18 +75,21 @@ export function registerMessages(app: FastifyInstance, services: ApiServices): v
   app.delete(
     '/v2/messages',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'Cancel pending messages by ids or filters',
         description:
           'Ids and filters stand in the query or in a JSON object as the body. Without any, all are canceled.',
         querystring: cancelParameters,
-        response: responses({ 200: cancelled }, 400, 401, 403, 501, 503),
+        response: responses({ 200: cancelled }, 400, 401, 403, 429, 501, 503),
       },
     },
-    async (request) => ({ cancelled: await cancelMany(services, request) }),
+    async (request) => ({
+      cancelled: await whileClientWaits(request, (signal) => cancelMany(services, request, signal)),
+    }),
   );
-  app.get('/v2/messages', { schema: { hide: true } }, () => {
+  app.get('/v2/messages', { config: { access: 'tenant' }, schema: { hide: true } }, () => {
     throw new CarillonError(
       'NOT_FOUND',
       'there is no list of messages; GET /v2/runs?state=pending lists those that wait, GET /v2/runs the whole record',
@@ -96,7 +104,8 @@ function noMessage(text: string): CarillonError {
   );
 }
 
-async function cancelMany(services: ApiServices, request: FastifyRequest): Promise<number> {
+/** Cancels all that are wanted, batch by batch, as long as the client waits for the answer. */
+async function cancelMany(services: ApiServices, request: FastifyRequest, signal: AbortSignal): Promise<number> {
   const parameters = readParameters(request, CANCEL_PARAMETERS, true);
   const count = parameters.has('count') ? parameters.count(CANCEL_COUNT_MAX, CANCEL_COUNT_MAX, false) : Infinity;
   const ids = readMessageIds(parameters.all('messageIds'));
@@ -104,26 +113,31 @@ async function cancelMany(services: ApiServices, request: FastifyRequest): Promi
   const created = readDates(parameters);
   const { tenantId } = request;
   if (ids !== null && Object.keys(filter).length === 0 && created.fromMs === null && created.toMs === null) {
-    return await cancelIds(services, tenantId, ids, count);
+    return await cancelIds(services, { tenantId, signal }, ids, count);
   }
   return await cancelMatching(
     services,
-    tenantId,
+    { tenantId, signal },
     ids === null ? filter : { ...filter, messageIds: ids },
     created,
     count,
   );
 }
 
+interface Caller {
+  readonly tenantId: number;
+  readonly signal: AbortSignal;
+}
+
 async function cancelIds(
   services: ApiServices,
-  tenantId: number,
+  { tenantId, signal }: Caller,
   ids: readonly MessageId[],
   count: number,
 ): Promise<number> {
   const batch = services.config.CARILLON_SWEEP_BATCH;
   let canceled = 0;
-  for (let index = 0; index < ids.length && canceled < count;) {
+  for (let index = 0; index < ids.length && canceled < count && !signal.aborted;) {
     const size = Math.min(batch, count - canceled);
     canceled += (await services.intake.cancel(tenantId, ids.slice(index, index + size))).length;
     index += size;
@@ -131,10 +145,16 @@ async function cancelIds(
   return canceled;
 }
 
+/** What ended the search, and that it was not in vain. */
+function afterSome(error: unknown, canceled: number): unknown {
+  if (!(error instanceof CarillonError) || canceled === 0) return error;
+  return new CarillonError(error.code, `${canceled} messages were canceled, then: ${error.message}`, { cause: error });
+}
+
 /** Batch by batch: those that were canceled are found no more. */
 async function cancelMatching(
   services: ApiServices,
-  tenantId: number,
+  { tenantId, signal }: Caller,
   filter: MessageFilter,
   created: CreatedBetween,
   count: number,
@@ -142,7 +162,13 @@ async function cancelMatching(
   let canceled = 0;
   while (canceled < count) {
     const size = Math.min(services.config.CARILLON_SWEEP_BATCH, count - canceled);
-    const found = await findCancelable(services.database, tenantId, filter, created, size);
+    const found = await services.reads
+      .list({ tenantId, signal, narrowBy: NARROW_BY }, (reads) =>
+        findCancelable(reads, tenantId, filter, created, size),
+      )
+      .catch((error: unknown) => {
+        throw afterSome(error, canceled);
+      });
     if (found.length === 0) break;
     const done = await services.intake.cancel(tenantId, found);
     canceled += done.length;

@@ -2,18 +2,18 @@
 
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
-import { ADMIN_SECURITY, responses } from '../openapi.js';
+import { responses } from '../openapi.js';
 import type { ApiServices } from '../services.js';
 
 export function registerMetrics(app: FastifyInstance, { config, metrics }: ApiServices): void {
   app.get(
     '/metrics',
     {
+      config: { access: config.CARILLON_METRICS_PUBLIC ? 'open' : 'metrics' },
       schema: {
         tags: ['node'],
         summary: "This node's figures, for Prometheus",
         description: 'No token is needed where CARILLON_METRICS_PUBLIC is set. Each node has its own figures.',
-        security: config.CARILLON_METRICS_PUBLIC ? [] : ADMIN_SECURITY,
         produces: ['text/plain'],
         response: responses({ 200: Type.String({ description: 'Text format 0.0.4' }) }, 401, 403, 503),
       },

@@ -23,7 +23,14 @@ export function registerNotImplemented(app: FastifyInstance): void {
       throw new CarillonError('NOT_IMPLEMENTED', `${what} not implemented yet`);
     };
     for (const url of paths) {
-      app.route({ method: ANY_METHOD, url, schema: { hide: true }, exposeHeadRoute: false, handler: refuse });
+      app.route({
+        method: ANY_METHOD,
+        url,
+        config: { access: 'tenant' },
+        schema: { hide: true },
+        exposeHeadRoute: false,
+        handler: refuse,
+      });
     }
   }
 }

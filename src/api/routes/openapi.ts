@@ -3,5 +3,5 @@
 import type { FastifyInstance } from 'fastify';
 
 export function registerOpenApi(app: FastifyInstance): void {
-  app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
+  app.get('/openapi.json', { config: { access: 'open' }, schema: { hide: true } }, () => app.swagger());
 }

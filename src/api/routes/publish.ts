@@ -7,7 +7,7 @@ import { toWireMessageId } from '../../domain/ids.js';
 import type { Acceptance } from '../../intake/intake.js';
 import { valueOf } from '../delivery-headers.js';
 import { readSubmission } from '../message-headers.js';
-import { DESTINATION, responses, TENANT_SECURITY } from '../openapi.js';
+import { DESTINATION, responses } from '../openapi.js';
 import { requestSource } from '../request-source.js';
 import type { ApiServices } from '../services.js';
 import { MESSAGE_SETTINGS } from '../setting-schemas.js';
@@ -30,13 +30,13 @@ export function registerPublish(app: FastifyInstance, services: ApiServices): vo
         tags: ['messages'],
         summary: 'Send a message to a URL',
         description: 'The body is sent as it is. With Upstash-Cron a schedule is created instead.',
-        security: TENANT_SECURITY,
         consumes: ['*/*'],
         headers: MESSAGE_SETTINGS,
         body: Type.Any({ description: 'Bytes, at most CARILLON_BODY_MAX_BYTES' }),
         response: responses({ 200: PublishAnswer, 202: PublishAnswer }, 400, 401, 403, 413, 501, 503),
       },
       config: {
+        access: 'tenant',
         documentedPath: { url: '/v2/publish/{destination}', params: Type.Object({ destination: DESTINATION }) },
       },
     },

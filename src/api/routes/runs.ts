@@ -4,13 +4,15 @@ import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
 import { CarillonError } from '../../domain/errors.js';
 import { fromWireMessageId, type MessageId } from '../../domain/ids.js';
+import type { Queryable } from '../../table/database.js';
 import { getMessage } from '../../table/message-reads.js';
 import type { MessageFilter } from '../../table/message-filter.js';
 import { attemptsOf, countRuns, getRuns, messagesOfKeys, messagesOfOccurrence, pageRuns } from '../../table/runs.js';
 import type { DueBetween } from '../../table/runs.js';
 import { readCursor, writeCursor } from '../cursor.js';
 import { defined, invalid, readDates, readHosts, readParameters, readRunStates, type Parameters } from '../filters.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
+import { readList, readOne } from '../reading.js';
 import { idParameter, runCountParameters, runCounts, runListParameters, runObject } from '../read-schemas.js';
 import { runDetailView, runView } from '../run-view.js';
 import type { ApiServices } from '../services.js';
@@ -24,9 +26,11 @@ const ATTEMPTS_MAX = 1_000;
 /** Counting reads each row; more of them take too long to wait for. */
 const COUNTED_ROWS_MAX = 500_000;
 
+const NARROW_BY = 'from and to, schedule or label';
+
 const RUN_FILTERS = ['schedule', 'key', 'label', 'state', 'url', 'host', 'from', 'to', 'occurrence'];
 
-const common = { tags: ['runs'], security: TENANT_SECURITY };
+const common = { tags: ['runs'] };
 const detail = Type.Intersect([
   runObject,
   Type.Object({
@@ -47,28 +51,29 @@ export function registerRuns(app: FastifyInstance, services: ApiServices): void 
   app.get(
     '/v2/runs',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'The record: what ran, when, and what came of it',
         description:
           'One row for each occurrence, key or message, the latest due first. Without `to` it begins with what is still to come. ' +
-          'A page may have fewer runs than count and still have a cursor: the last page is the one without.',
+          'A page may have fewer runs than count, or none, and still have a cursor: the last page is the one without.',
         querystring: runListParameters,
         response: responses(
           { 200: Type.Object({ runs: Type.Array(runObject), cursor: Type.Optional(Type.String()) }) },
-          ...([400, 401, 403, 503] as const),
+          ...([400, 401, 403, 429, 503] as const),
         ),
       },
     },
     async (request) => {
       const parameters = readParameters(request, [...RUN_FILTERS, 'count', 'cursor']);
-      const { filter, due } = await readFilter(services, request.tenantId, parameters);
-      const page = await pageRuns(services.database, services.clock, request.tenantId, {
-        filter,
-        due,
-        beforeId: readBeforeId(parameters),
-        limit: parameters.count(DEFAULT_COUNT, COUNT_MAX, true),
-        answerBytes: LIST_ANSWER_BYTES,
+      const given = readGiven(parameters);
+      const beforeId = readBeforeId(parameters);
+      const limit = parameters.count(DEFAULT_COUNT, COUNT_MAX, true);
+      const page = await readList(services, request, { narrowBy: NARROW_BY }, async (reads) => {
+        const { filter, due } = await resolveFilter(reads, request.tenantId, given);
+        const query = { filter, due, beforeId, limit, answerBytes: LIST_ANSWER_BYTES };
+        return await pageRuns(reads, services.clock, request.tenantId, query);
       });
       const cursor = page.nextBeforeId === null ? {} : { cursor: writeCursor('runs', [page.nextBeforeId]) };
       return { runs: page.runs.map(runView), ...cursor };
@@ -77,18 +82,22 @@ export function registerRuns(app: FastifyInstance, services: ApiServices): void 
   app.get(
     '/v2/runs/counts',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'How many runs are in each state',
         description: `Takes the filters of GET /v2/runs. No more than ${COUNTED_ROWS_MAX} runs are looked at: narrow the time, or give a schedule or a label.`,
         querystring: runCountParameters,
-        response: responses({ 200: runCounts }, 400, 401, 403, 503),
+        response: responses({ 200: runCounts }, 400, 401, 403, 429, 503),
       },
     },
     async (request) => {
       const parameters = readParameters(request, RUN_FILTERS);
-      const { filter, due } = await readFilter(services, request.tenantId, parameters);
-      const counts = await countRuns(services.database, request.tenantId, filter, due, COUNTED_ROWS_MAX);
+      const given = readGiven(parameters);
+      const counts = await readList(services, request, { narrowBy: NARROW_BY }, async (reads) => {
+        const { filter, due } = await resolveFilter(reads, request.tenantId, given);
+        return await countRuns(reads, request.tenantId, filter, due, COUNTED_ROWS_MAX);
+      });
       if (counts !== null) return counts;
       throw new CarillonError(
         'LIMIT_EXCEEDED',
@@ -99,6 +108,7 @@ export function registerRuns(app: FastifyInstance, services: ApiServices): void 
   app.get<ById>(
     '/v2/runs/:messageId',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'One run with what was sent and each attempt that failed',
@@ -107,7 +117,9 @@ export function registerRuns(app: FastifyInstance, services: ApiServices): void 
       },
     },
     async (request) => {
-      const found = await readDetail(services, request.tenantId, request.params.messageId);
+      const id = fromWireMessageId(request.params.messageId);
+      const found =
+        id === null ? null : await readOne(services, request, (reads) => readDetail(reads, request.tenantId, id));
       if (found !== null) return found;
       const shown = JSON.stringify(request.params.messageId.slice(0, 80));
       throw new CarillonError('NOT_FOUND', `there is no run ${shown}: it is unknown, or older than the record is kept`);
@@ -115,17 +127,11 @@ export function registerRuns(app: FastifyInstance, services: ApiServices): void 
   );
 }
 
-async function readDetail(
-  { database }: ApiServices,
-  tenantId: number,
-  text: string,
-): Promise<Record<string, unknown> | null> {
-  const id = fromWireMessageId(text);
-  if (id === null) return null;
+async function readDetail(table: Queryable, tenantId: number, id: MessageId): Promise<Record<string, unknown> | null> {
   const [[run], message, attempts] = await Promise.all([
-    getRuns(database, tenantId, [id], KEPT_ANSWER_BYTES),
-    getMessage(database, tenantId, id),
-    attemptsOf(database, tenantId, id, ATTEMPTS_MAX),
+    getRuns(table, tenantId, [id], KEPT_ANSWER_BYTES),
+    getMessage(table, tenantId, id),
+    attemptsOf(table, tenantId, id, ATTEMPTS_MAX),
   ]);
   return run === undefined || message === null ? null : runDetailView(run, message, attempts);
 }
@@ -135,10 +141,15 @@ interface RunFilter {
   readonly due: DueBetween;
 }
 
-async function readFilter(services: ApiServices, tenantId: number, parameters: Parameters): Promise<RunFilter> {
-  const due = readDates(parameters, 'from', 'to');
+/** What was asked for, checked; which messages hold the keys, or record the occurrence, is yet to be looked up. */
+interface GivenFilter extends RunFilter {
+  readonly scheduleIds: readonly string[] | null;
+  readonly keys: readonly string[] | null;
+  readonly occurrence: { readonly scheduleId: string; readonly atMs: number } | null;
+}
+
+function readGiven(parameters: Parameters): GivenFilter {
   const scheduleIds = parameters.list('schedule');
-  const keys = parameters.all('key');
   const filter = defined({
     scheduleIds,
     labels: parameters.list('label'),
@@ -146,29 +157,30 @@ async function readFilter(services: ApiServices, tenantId: number, parameters: P
     urls: parameters.all('url'),
     hosts: readHosts(parameters),
   });
-  const ofOccurrence = await idsOfOccurrence(services, tenantId, parameters, scheduleIds);
+  const due = readDates(parameters, 'from', 'to');
+  return { filter, due, scheduleIds, keys: parameters.all('key'), occurrence: readOccurrence(parameters, scheduleIds) };
+}
+
+function readOccurrence(parameters: Parameters, scheduleIds: readonly string[] | null): GivenFilter['occurrence'] {
+  const atMs = parameters.instant('occurrence', 'first');
+  if (atMs === null) return null;
+  const scheduleId = scheduleIds?.length === 1 ? scheduleIds[0] : undefined;
+  if (scheduleId !== undefined) return { scheduleId, atMs };
+  throw invalid('occurrence needs the schedule whose nominal time it is: give one schedule');
+}
+
+async function resolveFilter(table: Queryable, tenantId: number, given: GivenFilter): Promise<RunFilter> {
+  const { filter, due, scheduleIds, keys, occurrence } = given;
+  const ofOccurrence =
+    occurrence === null ? null : await messagesOfOccurrence(table, tenantId, occurrence.scheduleId, occurrence.atMs);
   if (keys === null) return { filter: withIds(filter, ofOccurrence), due };
-  const ofKeys = await messagesOfKeys(services.database, tenantId, keys);
+  const ofKeys = await messagesOfKeys(table, tenantId, keys);
   // A key is forgotten some time after its message ended; the record itself remembers it, where one knows about where to look.
   const isNarrow = scheduleIds !== null || due.fromMs !== null;
   if (ofKeys.length === 0 && isNarrow)
     return { filter: withIds({ ...filter, idempotencyKeys: keys }, ofOccurrence), due };
   const both = ofOccurrence === null ? ofKeys : ofKeys.filter((id) => ofOccurrence.includes(id));
   return { filter: withIds(filter, both), due };
-}
-
-async function idsOfOccurrence(
-  { database }: ApiServices,
-  tenantId: number,
-  parameters: Parameters,
-  scheduleIds: readonly string[] | null,
-): Promise<MessageId[] | null> {
-  const occurrenceAtMs = parameters.instant('occurrence', 'first');
-  if (occurrenceAtMs === null) return null;
-  const scheduleId = scheduleIds?.length === 1 ? scheduleIds[0] : undefined;
-  if (scheduleId === undefined)
-    throw invalid('occurrence needs the schedule whose nominal time it is: give one schedule');
-  return await messagesOfOccurrence(database, tenantId, scheduleId, occurrenceAtMs);
 }
 
 function withIds(filter: MessageFilter, messageIds: readonly MessageId[] | null): MessageFilter {
@@ -178,5 +190,5 @@ function withIds(filter: MessageFilter, messageIds: readonly MessageId[] | null)
 function readBeforeId(parameters: Parameters): MessageId | null {
   const text = parameters.one('cursor');
   if (text === null) return null;
-  return readCursor('runs', text, /^[0-9a-f]{32}$/)[0] ?? null;
+  return readCursor('runs', text)[0];
 }

@@ -8,7 +8,7 @@ import { ITEM, ItemFault, judged, inTurns, readBatch, readItemBody, type Refused
 import { requestDepth } from '../depth.js';
 import { checkDestination } from '../destination.js';
 import { checkValue } from '../json-body.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
 import { callerIp } from '../request-source.js';
 import { settingsOfObject } from '../request-settings.js';
 import { readDefinition, readScheduleId } from '../schedule-headers.js';
@@ -38,6 +38,7 @@ export function registerScheduleBatch(app: FastifyInstance, services: ApiService
     '/v2/schedules/batch',
     {
       bodyLimit: config.CARILLON_BATCH_MAX_BYTES,
+      config: { access: 'tenant' },
       schema: {
         tags: ['schedules'],
         summary: 'Create or replace many schedules',
@@ -45,7 +46,6 @@ export function registerScheduleBatch(app: FastifyInstance, services: ApiService
           'At most CARILLON_SCHEDULE_BATCH_MAX_ITEMS items and CARILLON_BATCH_MAX_BYTES bytes. Items are those of POST /v2/batch, with the headers of ' +
           'a schedule. Answers come in the order of the items, after all are committed; one that was refused has error and status, and the others ' +
           'are saved nevertheless. With an Upstash-Schedule-Id on each item the call may be repeated: what is there and says the same is left alone.',
-        security: TENANT_SECURITY,
         body: Type.Array(Item),
         response: responses({ 200: Type.Array(Type.Union([Saved, ItemFault])) }, 400, 401, 403, 413, 503),
       },

@@ -8,7 +8,8 @@ import { ALL_SCHEDULES, pageSchedules, type ScheduleFilter } from '../../table/s
 import { latestRunStates } from '../../table/schedules-read.js';
 import { readCursor, writeCursor } from '../cursor.js';
 import { invalid, readParameters, type Parameters } from '../filters.js';
-import { responses, TENANT_SECURITY } from '../openapi.js';
+import { responses } from '../openapi.js';
+import { readList, type ReadingRequest } from '../reading.js';
 import { scheduleListParameters } from '../read-schemas.js';
 import { ScheduleView, scheduleView } from '../schedule-view.js';
 import type { ApiServices } from '../services.js';
@@ -21,6 +22,8 @@ const COUNT_MAX = 1_000;
 /** Of the whole list, no more than this many are in memory. */
 const STREAMED_PAGE = 500;
 
+const NARROW_BY = 'idPrefix, label or host';
+
 const PARAMETERS = Object.keys(scheduleListParameters.properties);
 const STATES = ['active', 'paused', 'ended'] as const satisfies readonly ScheduleState[];
 
@@ -31,35 +34,37 @@ export function registerScheduleList(app: FastifyInstance, services: ApiServices
   app.get(
     '/v2/schedules',
     {
+      config: { access: 'tenant' },
       schema: {
         tags: ['schedules'],
-        security: TENANT_SECURITY,
         summary: 'List the schedules',
         description:
           'In the order of their ids. Without any parameter all of them, as a list. With one a page: {schedules, cursor}; it may have fewer ' +
-          'schedules than count and still have a cursor: the last page is the one without.',
+          'schedules than count, or none, and still have a cursor: the last page is the one without.',
         querystring: scheduleListParameters,
-        response: responses({ 200: Type.Union([Type.Array(ScheduleView), Page]) }, 400, 401, 403, 503),
+        response: responses({ 200: Type.Union([Type.Array(ScheduleView), Page]) }, 400, 401, 403, 429, 503),
       },
     },
     async (request, reply) => {
       const parameters = readParameters(request, PARAMETERS);
-      if (parameters.has(...PARAMETERS)) return await readPage(services, request.tenantId, parameters);
-      const first = await viewPage(services, request.tenantId, ALL_SCHEDULES, '', STREAMED_PAGE);
+      if (parameters.has(...PARAMETERS)) return await readPage(services, request, parameters);
+      const first = await viewPage(services, request, ALL_SCHEDULES, '', STREAMED_PAGE);
       if (first.nextAfterId === null) return first.views;
-      return reply
-        .type('application/json; charset=utf-8')
-        .send(Readable.from(listAsJson(services, request.tenantId, first)));
+      return reply.type('application/json; charset=utf-8').send(Readable.from(listAsJson(services, request, first)));
     },
   );
 }
 
-async function readPage(services: ApiServices, tenantId: number, parameters: Parameters): Promise<Static<typeof Page>> {
+async function readPage(
+  services: ApiServices,
+  request: ReadingRequest,
+  parameters: Parameters,
+): Promise<Static<typeof Page>> {
   const filter = readFilter(parameters);
   const cursor = parameters.one('cursor');
-  const [afterId = ''] = cursor === null ? [] : readCursor('schedules', cursor, /^[A-Za-z0-9_.-]{1,256}$/);
+  const [afterId] = cursor === null ? [''] : readCursor('schedules', cursor);
   const limit = parameters.count(DEFAULT_COUNT, COUNT_MAX, true);
-  const { views, nextAfterId } = await viewPage(services, tenantId, filter, afterId, limit);
+  const { views, nextAfterId } = await viewPage(services, request, filter, afterId, limit);
   return { schedules: views, ...(nextAfterId !== null && { cursor: writeCursor('schedules', [nextAfterId]) }) };
 }
 
@@ -90,18 +95,21 @@ interface Views {
 
 async function viewPage(
   services: ApiServices,
-  tenantId: number,
+  request: ReadingRequest,
   filter: ScheduleFilter,
   afterId: string,
   limit: number,
 ): Promise<Views> {
-  const { database, clock } = services;
-  const { schedules, nextAfterId } = await pageSchedules(database, clock, tenantId, { filter, afterId, limit });
-  const runs = await latestRunStates(database, tenantId, schedules, SHOWN_RUNS);
-  return { views: schedules.map((schedule) => scheduleView(schedule, runs.get(schedule.id))), nextAfterId };
+  const { tenantId } = request;
+  return await readList(services, request, { narrowBy: NARROW_BY }, async (reads) => {
+    const query = { filter, afterId, limit };
+    const { schedules, nextAfterId } = await pageSchedules(reads, services.clock, tenantId, query);
+    const runs = await latestRunStates(reads, tenantId, schedules, SHOWN_RUNS);
+    return { views: schedules.map((schedule) => scheduleView(schedule, runs.get(schedule.id))), nextAfterId };
+  });
 }
 
-async function* listAsJson(services: ApiServices, tenantId: number, first: Views): AsyncGenerator<string> {
+async function* listAsJson(services: ApiServices, request: ReadingRequest, first: Views): AsyncGenerator<string> {
   let separator = '[';
   for (let page = first; ;) {
     for (const view of page.views) {
@@ -109,7 +117,7 @@ async function* listAsJson(services: ApiServices, tenantId: number, first: Views
       separator = ',';
     }
     if (page.nextAfterId === null) break;
-    page = await viewPage(services, tenantId, ALL_SCHEDULES, page.nextAfterId, STREAMED_PAGE);
+    page = await viewPage(services, request, ALL_SCHEDULES, page.nextAfterId, STREAMED_PAGE);
   }
   yield separator === '[' ? '[]' : ']';
 }

@@ -6,8 +6,10 @@ import { CarillonError } from '../../domain/errors.js';
 import { checkScheduleId, toWireMessageId } from '../../domain/ids.js';
 import type { Schedule } from '../../domain/schedule.js';
 import { getSchedule, latestRunStates } from '../../table/schedules-read.js';
+import type { Queryable } from '../../table/database.js';
 import { requestDepth } from '../depth.js';
-import { DESTINATION, responses, TENANT_SECURITY } from '../openapi.js';
+import { DESTINATION, responses } from '../openapi.js';
+import { readOne } from '../reading.js';
 import { requestSource, type RequestSource } from '../request-source.js';
 import { readDefinition, readScheduleId } from '../schedule-headers.js';
 import { keepParts, readKeep } from '../schedule-keep.js';
@@ -27,7 +29,7 @@ export async function createSchedule(source: RequestSource, services: ApiService
   const id = readScheduleId(source.settings, given, services.chance);
   const kept = readKeep(source.settings);
   const definition =
-    kept.length === 0 ? given : keepParts(given, kept, await requireSchedule(services, source.tenantId, id));
+    kept.length === 0 ? given : keepParts(given, kept, await requireSchedule(services.database, source.tenantId, id));
   const schedule = await services.intake.saveSchedule(source.tenantId, id, definition);
   return { scheduleId: schedule.id };
 }
@@ -49,8 +51,8 @@ export function pathScheduleId(text: string): string {
 }
 
 /** Throws NOT_FOUND. */
-export async function requireSchedule(services: ApiServices, tenantId: number, text: string): Promise<Schedule> {
-  const schedule = await getSchedule(services.database, tenantId, pathScheduleId(text));
+export async function requireSchedule(table: Queryable, tenantId: number, text: string): Promise<Schedule> {
+  const schedule = await getSchedule(table, tenantId, pathScheduleId(text));
   if (schedule === null) throw noSchedule(text);
   return schedule;
 }
@@ -69,24 +71,27 @@ function registerCreate(app: FastifyInstance, services: ApiServices): void {
         summary: 'Create or replace a schedule',
         description:
           'What is not given again is gone. A schedule that is equal to the one that exists changes nothing.',
-        security: TENANT_SECURITY,
         consumes: ['*/*'],
         headers: SCHEDULE_SETTINGS,
         body: Type.Any({ description: 'Bytes, sent with every occurrence; at most CARILLON_BODY_MAX_BYTES' }),
         response: responses({ 200: Created }, 400, 401, 403, 413, 501, 503),
       },
       // OpenAPI knows a path by its shape, and this one has the shape of those that go by the id.
-      config: { documentedPath: { url: '/v2/schedules/{id}', params: Type.Object({ id: DESTINATION }) } },
+      config: {
+        access: 'tenant',
+        documentedPath: { url: '/v2/schedules/{id}', params: Type.Object({ id: DESTINATION }) },
+      },
     },
     async (request) => createSchedule(requestSource(request, services.config), services),
   );
 }
 
 function registerReads(app: FastifyInstance, services: ApiServices): void {
-  const common = { tags: ['schedules'], security: TENANT_SECURITY };
+  const common = { tags: ['schedules'] };
   app.get<{ Params: Path }>(
     '/v2/schedules/:id',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'Get a schedule',
@@ -95,21 +100,25 @@ function registerReads(app: FastifyInstance, services: ApiServices): void {
       },
     },
     async (request) => {
-      const schedule = await requireSchedule(services, request.tenantId, request.params.id);
-      const runs = await latestRunStates(services.database, request.tenantId, [schedule], SHOWN_RUNS);
-      return scheduleView(schedule, runs.get(schedule.id));
+      const { tenantId, params } = request;
+      return await readOne(services, request, async (reads) => {
+        const schedule = await requireSchedule(reads, tenantId, params.id);
+        const runs = await latestRunStates(reads, tenantId, [schedule], SHOWN_RUNS);
+        return scheduleView(schedule, runs.get(schedule.id));
+      });
     },
   );
 }
 
 function registerChanges(app: FastifyInstance, services: ApiServices): void {
   const { intake } = services;
-  const common = { tags: ['schedules'], security: TENANT_SECURITY, params: SchedulePath };
+  const common = { tags: ['schedules'], params: SchedulePath };
   const faults = [401, 403, 404, 503] as const;
 
   app.delete<{ Params: Path }>(
     '/v2/schedules/:id',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'Delete a schedule',
@@ -129,6 +138,7 @@ function registerChanges(app: FastifyInstance, services: ApiServices): void {
       app.route<{ Params: Path }>({
         method,
         url: `/v2/schedules/:id/${action}`,
+        config: { access: 'tenant' },
         schema: {
           ...common,
           summary: action === 'pause' ? 'Pause a schedule' : 'Resume a schedule',
@@ -151,6 +161,7 @@ function registerChanges(app: FastifyInstance, services: ApiServices): void {
   app.post<{ Params: Path }>(
     '/v2/schedules/:id/trigger',
     {
+      config: { access: 'tenant' },
       schema: {
         ...common,
         summary: 'Run a schedule now',

@@ -1,11 +1,14 @@
 // From the text of a schedule to a CronExpression: zone prefix, macros such as @daily, @every, and the fields.
 import { DAY_MS, parseDuration, SECOND_MS } from '../duration.js';
 import { CarillonError } from '../errors.js';
+import { nearestWithin } from '../nearest-name.js';
 import { BoundedCache } from './bounded-cache.js';
 import { buildDayMasks, shapeIndex } from './day-masks.js';
+import { ambiguity, likelyMeaning, type Proposal } from './dialects.js';
 import type { CronExpression } from './expression.js';
 import { readFields, type CronFields } from './fields.js';
 import { timeZone, type TimeZone } from './time-zone.js';
+import { ianaName } from './zone-names.js';
 
 /** A text that lists every value of every field is shorter than this. */
 export const MAX_CRON_LENGTH = 1024;
@@ -26,11 +29,17 @@ const MACROS: ReadonlyMap<string, string> = new Map([
 export interface ParseCronOptions {
   /** IANA name. A `CRON_TZ=` prefix in the text must name the same zone. Default UTC. */
   readonly timeZone?: string;
+  /**
+   * The text was accepted some time ago. It is read as it was then, since a schedule must not stop for a rule that is
+   * younger: also zones that only ICU knows, and fields that another scheduler would read otherwise.
+   */
+  readonly stored?: boolean;
 }
 
 /**
  * Reads a cron text: `[CRON_TZ=zone ]` and five fields, six with seconds first, a macro, or `@every 90s`.
- * @throws CarillonError INVALID_CRON with the field and the reason; also for an expression that can never fire.
+ * @throws CarillonError INVALID_CRON with the field and the reason, and with what was probably meant; also for an
+ * expression that can never fire, and for one that another scheduler reads otherwise.
  */
 export function parseCron(text: string, options: ParseCronOptions = {}): CronExpression {
   if (text.length > MAX_CRON_LENGTH) {
@@ -40,9 +49,23 @@ export function parseCron(text: string, options: ParseCronOptions = {}): CronExp
     );
   }
   const trimmed = text.trim();
-  const { zoneName, zone, rest } = readZone(trimmed, options.timeZone);
+  const { zoneName, zone, rest } = readZone(trimmed, options);
   if (rest === '') throw new CarillonError('INVALID_CRON', 'cron expression is empty: expected 5 or 6 fields');
   const common = { text: trimmed, timeZone: zoneName, zone };
+  let expression: CronExpression;
+  try {
+    expression = readExpression(rest, common);
+  } catch (error) {
+    throw error instanceof CarillonError ? withProposal(error, likelyMeaning(rest)) : error;
+  }
+  const other = options.stored === true || rest.startsWith('@') ? null : ambiguity(rest);
+  if (other === null) return expression;
+  throw withProposal(new CarillonError('INVALID_CRON', `cron expression is ambiguous: ${other.why}`), other.proposal);
+}
+
+type Common = Pick<CronExpression, 'text' | 'timeZone' | 'zone'>;
+
+function readExpression(rest: string, common: Common): CronExpression {
   if (rest.startsWith('@')) {
     const every = /^@every(?:\s+(.*))?$/i.exec(rest);
     if (every !== null) {
@@ -69,11 +92,32 @@ export function parseCron(text: string, options: ParseCronOptions = {}): CronExp
   return expression;
 }
 
+/** The error with what was probably meant, if that can be read. */
+function withProposal(error: CarillonError, proposal: Proposal | null): CarillonError {
+  if (proposal === null) return error;
+  const { cron, note } = proposal;
+  const parts = [
+    ...(cron !== null && isReadable(cron) ? [`did you mean ${JSON.stringify(cron)}?`] : []),
+    ...(note === undefined ? [] : [note]),
+  ];
+  return parts.length === 0 ? error : new CarillonError('INVALID_CRON', [error.message, ...parts].join('; '));
+}
+
+function isReadable(cron: string): boolean {
+  try {
+    readExpression(cron, { text: cron, timeZone: 'UTC', zone: timeZone('UTC') });
+    return cron.startsWith('@') || ambiguity(cron) === null;
+  } catch {
+    return false;
+  }
+}
+
 const parsedExpressions = new BoundedCache<string, CronExpression>(MAX_CACHED_EXPRESSIONS);
 
 /** `parseCron`, remembering the last few thousand texts. Expressions are never changed, so sharing them is safe. */
 export function parseCronCached(text: string, options: ParseCronOptions = {}): CronExpression {
-  const key = options.timeZone === undefined ? text : `${options.timeZone}\0${text}`;
+  const zoned = options.timeZone === undefined ? text : `${options.timeZone}\0${text}`;
+  const key = options.stored === true ? `\0${zoned}` : zoned;
   let expression = parsedExpressions.get(key);
   if (expression === undefined) {
     expression = parseCron(text, options);
@@ -82,18 +126,26 @@ export function parseCronCached(text: string, options: ParseCronOptions = {}): C
   return expression;
 }
 
-function readZone(text: string, explicit: string | undefined): { zoneName: string; zone: TimeZone; rest: string } {
+interface GivenZone {
+  readonly zoneName: string;
+  readonly zone: TimeZone;
+  readonly rest: string;
+}
+
+function readZone(text: string, { timeZone: beside, stored = false }: ParseCronOptions): GivenZone {
+  const nameOf = (given: string): string => (stored ? given : ianaName(given));
   const prefix = /^(?:CRON_TZ|TZ)=(\S*)\s*/.exec(text);
-  const explicitZone = explicit === undefined ? undefined : timeZone(explicit);
+  const besideName = beside === undefined ? null : nameOf(beside);
+  const besideZone = besideName === null ? null : timeZone(besideName);
   if (prefix === null) {
-    return { zoneName: explicit ?? 'UTC', zone: explicitZone ?? timeZone('UTC'), rest: text };
+    return { zoneName: besideName ?? 'UTC', zone: besideZone ?? timeZone('UTC'), rest: text };
   }
-  const zoneName = prefix[1] ?? '';
+  const zoneName = nameOf(prefix[1] ?? '');
   const zone = timeZone(zoneName);
-  if (explicitZone !== undefined && explicitZone !== zone) {
+  if (besideZone !== null && besideZone !== zone) {
     throw new CarillonError(
       'INVALID_CRON',
-      `two time zones are given: ${zoneName} in the cron expression and ${explicit ?? ''} beside it; give one`,
+      `two time zones are given: ${zoneName} in the cron expression and ${besideName ?? ''} beside it; give one`,
     );
   }
   return { zoneName, zone, rest: text.slice(prefix[0].length) };
@@ -102,9 +154,13 @@ function readZone(text: string, explicit: string | undefined): { zoneName: strin
 function macroFields(macro: string): string {
   const fields = MACROS.get(macro.toLowerCase());
   if (fields !== undefined) return fields;
+  const known = [...MACROS.keys()];
+  const near = nearestWithin(macro.slice(0, 40).toLowerCase(), known, 2);
   throw new CarillonError(
     'INVALID_CRON',
-    `cron macro ${JSON.stringify(macro.slice(0, 40))} is unknown: expected ${[...MACROS.keys()].join(', ')} or @every <duration>`,
+    `cron macro ${JSON.stringify(macro.slice(0, 40))} is unknown: expected ${known.join(', ')} or @every <duration>${
+      near === null ? '' : `; did you mean ${JSON.stringify(near)}?`
+    }`,
   );
 }
 

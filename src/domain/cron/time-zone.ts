@@ -4,8 +4,8 @@
 // cut into blocks of about 13 months; a block is probed every PROBE_STEP_MS, each change of offset between two probes is found by
 // bisection, and what is kept is a handful of segments of constant offset. The step is safe because no zone of the database has
 // had two changes less than seven days apart since 1970 (the shortest: Brazil, October 2000).
-import { CarillonError } from '../errors.js';
 import { BoundedCache } from './bounded-cache.js';
+import { unknownZone } from './zone-names.js';
 
 /** A stretch [startMs, endMs) with one offset: local = UTC + offsetMs. Neighbouring segments may have the same offset. */
 export interface ZoneSegment {
@@ -102,8 +102,9 @@ function formatterOf(canonicalName: string): Intl.DateTimeFormat {
 }
 
 /**
- * The zone of an IANA name (`America/New_York`, `UTC`; upper and lower case do not matter).
- * @throws CarillonError INVALID_CRON for a name that is not in the zone database.
+ * Returns the zone of a name that Intl knows (`America/New_York`, `UTC`; upper and lower case do not matter). That is
+ * more than users may give, since rows of before have such names: what comes from a user goes through `ianaName` first.
+ * @throws CarillonError INVALID_CRON for a name that Intl does not know.
  */
 export function timeZone(name: string): TimeZone {
   const known = zonesByName.get(name);
@@ -127,10 +128,7 @@ function canonicalNameOf(name: string): string {
       // Falls through to the one text for every name that is not known.
     }
   }
-  throw new CarillonError(
-    'INVALID_CRON',
-    `unknown time zone ${JSON.stringify(name.slice(0, MAX_ZONE_NAME_LENGTH))}: expected an IANA name such as America/New_York or UTC`,
-  );
+  throw unknownZone(name);
 }
 
 /** Local time with its offset, ISO 8601: `2026-03-08T03:00:00-04:00`; milliseconds only where there are some. */

@@ -5,6 +5,7 @@ import { readClaim } from '../../../scripts/chaos/claims-monitor.js';
 import { judgeOwnership } from '../../../scripts/chaos/check/ownership.js';
 import { judgeRun } from '../../../scripts/chaos/check/verdict.js';
 import { inodeOf } from '../../../scripts/chaos/socket-owner.js';
+import { UNHANDLED_REJECTION } from '../../../src/telemetry/logger.js';
 import { goodRun, life, T0 } from './evidence-builder.js';
 
 const ONE = 'node-1-00000001';
@@ -96,11 +97,13 @@ describe('the whole verdict', () => {
       life('node-2', 2, { endedAtMs: T0, endedBy: 'SIGTERM', exitCode: 1 }),
     ];
     const crash = { node: 'node-2', identity: TWO, level: 60, msg: 'TypeError: x', atMs: 0, fields: {} };
-    const verdict = judgeRun(goodRun({ lives: bad, events: [crash] }));
+    const unhandled = { ...crash, level: 50, msg: UNHANDLED_REJECTION };
+    const verdict = judgeRun(goodRun({ lives: bad, events: [crash, unhandled] }));
     expect(kinds(verdict.wrong)).toEqual([
       'a node that ended by itself',
       'a node that did not stop in order',
       'a crash in the log',
+      'a promise that nobody handled',
     ]);
   });
 

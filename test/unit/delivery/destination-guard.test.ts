@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkDestinationUrl, literalAddress, refusalOfAddress } from '../../../src/delivery/destination-guard.js';
+import { parseTarget } from '../../../src/delivery/target.js';
 import { CarillonError } from '../../../src/domain/errors.js';
 
 describe('addresses', () => {
@@ -172,6 +173,100 @@ describe('checkDestinationUrl', () => {
       /invalid destination url: endpoint resolves to a loopback address: /,
     );
     expect(checkDestinationUrl(url, 'destination', { allowPrivate: true })).toBe(url);
+  });
+
+  // Issue 11, B4: URL parsers take what follows for the host, or drop what they do not like.
+  it.each([
+    'http:///h/x',
+    'http:////h',
+    'https://///h/x',
+    'HTTP:///h',
+    'http:///',
+    'http://?x',
+    'http://#h',
+    'http:///@h/',
+    'http://:80/',
+    'http://:80',
+    'http://./',
+    'http://../h',
+    'http://。/h',
+  ])('%s has an empty host and is refused', (url) => {
+    for (const allowPrivate of [true, false]) {
+      expect(() => checkDestinationUrl(url, 'destination', { allowPrivate })).toThrow(
+        'invalid destination url: the host is empty: endpoint is not an absolute URL',
+      );
+    }
+  });
+
+  it.each([
+    ['http:/h/x', 'scheme'],
+    ['http:h', 'scheme'],
+    ['http:\\\\h\\x', 'scheme'],
+    ['http:/\\h', 'scheme'],
+    ['http//h', 'scheme'],
+    ['//h/x', 'scheme'],
+    [' http://h/', 'scheme'],
+    ['\u00a0http://h/', 'scheme'],
+    ['http://\\h/', 'backslash'],
+    ['http://h\\x', 'backslash'],
+    ['http://h/a\\b', 'backslash'],
+    ['http://a.test\\@b.test/', 'backslash'],
+    ['http://@/x', 'credentials'],
+    ['http://@h/x', 'credentials'],
+    ['http://:@h/x', 'credentials'],
+    ['http://a.test:80@b.test/', 'credentials'],
+    ['http://h:/x', 'port is empty'],
+    ['http://%20/', 'not an absolute URL'],
+    ['http://%00/', 'not an absolute URL'],
+    ['http://%2fh/', 'not an absolute URL'],
+    ['http://%40h/', 'not an absolute URL'],
+    ['http://[]/', 'not an absolute URL'],
+    ['http://\u00a0/', 'not an absolute URL'],
+    ['http://\u00adh/', 'invisible'],
+    ['http://\ufeffh/', 'invisible'],
+    ['http://h\u200b.test/', 'invisible'],
+    ['http://h/ ', 'percent-encoded'],
+    ['http://\th/', 'percent-encoded'],
+    ['http:/\n/h/', 'scheme'],
+    ['http://h\n/x', 'percent-encoded'],
+  ])('%j would be repaired by URL parsers and is refused: %s', (url, why) => {
+    expect(() => checkDestinationUrl(url, 'destination')).toThrow(why);
+    expect(() => checkDestinationUrl(url, 'destination')).toThrow(CarillonError);
+  });
+
+  it('whatever slashes, backslashes and marks come before a host, it is called as written or not at all', () => {
+    const start = fc.string({
+      unit: fc.constantFrom('/', '\\', '@', ':', '.', '?', '#', '%', ' ', '\t'),
+      maxLength: 5,
+    });
+    fc.assert(
+      fc.property(fc.constantFrom('http:', 'https:'), start, fc.constantFrom('', '/', ':80/'), (scheme, marks, end) => {
+        const text = `${scheme}${marks}h${end}`;
+        try {
+          checkDestinationUrl(text, 'destination');
+        } catch (error) {
+          return error instanceof CarillonError;
+        }
+        return new URL(text).hostname === /^https?:\/\/([^/?#:]+)/.exec(text)?.[1];
+      }),
+      { seed: 20_260_910, numRuns: 5_000 },
+    );
+  });
+
+  it('a backslash in the query is no slash to anybody', () => {
+    expect(checkDestinationUrl('http://a.test/?x=a\\b', 'destination')).toBe('http://a.test/?x=a\\b');
+    expect(checkDestinationUrl('http://a.test/?mail=a@b.test', 'destination')).toBe('http://a.test/?mail=a@b.test');
+  });
+
+  // Issue 11, B5: URL.canParse of Node.js 20 says no to these once it is optimised.
+  it('a host with Latin-1 letters is accepted and taken apart, however often it is asked', () => {
+    for (let turn = 0; turn < 100_000; turn++) {
+      const url = turn % 2 === 0 ? `http://münchen.test/${turn % 600}` : `http://café.test/${turn % 600}`;
+      checkDestinationUrl(url, 'destination');
+      if (parseTarget(url)?.host !== (turn % 2 === 0 ? 'xn--mnchen-3ya.test' : 'xn--caf-dma.test')) {
+        throw new Error(`${url} was refused at turn ${turn}`);
+      }
+    }
   });
 
   it('names are not resolved: a name that leads to a private address is accepted', () => {

@@ -92,8 +92,10 @@ describe("an occurrence's id", () => {
 
 describe("a schedule's id", () => {
   it('given by a client may have letters, digits, and three marks', () => {
-    for (const id of ['a', 'A-b_c.9', 'x'.repeat(256)]) expect(checkScheduleId(id)).toBe(id);
-    for (const id of ['', 'a b', 'a/b', 'ä', 'a\n', 'a:b', 'x'.repeat(257)]) {
+    for (const id of ['a', 'A-b_c.9', '...', '.a', 'x'.repeat(256)]) expect(checkScheduleId(id)).toBe(id);
+    // Issue 12: "." and ".." are steps in the path of a URL, so that the official client could not fetch or delete
+    // them.
+    for (const id of ['', '.', '..', 'a b', 'a/b', 'ä', 'a\n', 'a:b', 'x'.repeat(257)]) {
       expect(() => checkScheduleId(id), id).toThrow(/Upstash-Schedule-Id is/);
     }
   });

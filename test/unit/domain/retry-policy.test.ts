@@ -86,6 +86,10 @@ describe('the receiver asks for a time', () => {
     ['0s', 0],
     ['Sun, 08 Mar 2026 07:00:30 GMT', 30_000],
     ['Sun, 08 Mar 2026 06:00:00 GMT', 0],
+    // Issue 11, B3: GMT whatever the machine's zone is; npm test runs this in two zones.
+    ['Sunday, 08-Mar-26 07:00:30 GMT', 30_000],
+    ['Sun Mar  8 07:00:30 2026', 30_000],
+    ['Sun, 08 Mar 2026 07:00:30', 30_000],
   ])('Retry-After: %s gives %i ms', (value, expected) => {
     expect(delayOf(failed({ response: answer({ 'retry-after': [value] }) }))).toBe(expected);
   });

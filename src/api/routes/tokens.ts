@@ -1,0 +1,161 @@
+// /admin/tenants/{name}/tokens and /admin/tokens: the tokens of a tenant, and those of administrators. For administrators only.
+
+import { Type, type Static } from '@sinclair/typebox';
+import type { FastifyInstance } from 'fastify';
+import { parseDuration } from '../../domain/duration.js';
+import { CarillonError } from '../../domain/errors.js';
+import { tenantNamed } from '../../table/tenants.js';
+import {
+  ADMINISTRATORS,
+  createToken,
+  listTokens,
+  type NewToken,
+  revokeToken,
+  type TokenHolder,
+  type TokenInfo,
+} from '../../table/tokens.js';
+import { isHeaderValue } from '../header-text.js';
+import { checkValue, parseJson } from '../json-body.js';
+import { responses } from '../openapi.js';
+import type { ApiServices } from '../services.js';
+
+const Expiry = Type.Union([Type.Integer(), Type.Null()], { description: 'Epoch milliseconds; null: never' });
+const TokenBody = Type.Object({
+  label: Type.Optional(Type.String({ maxLength: 200, description: 'For people' })),
+  expiresAt: Type.Optional(Type.Integer({ description: 'Epoch milliseconds; never when left out' })),
+  expiresIn: Type.Optional(Type.String({ maxLength: 64, description: 'A duration such as 90d, instead of expiresAt' })),
+});
+const TokenView = Type.Object({
+  id: Type.String({ description: 'First 16 hexadecimal digits of its SHA-256' }),
+  label: Type.String(),
+  source: Type.Union([Type.Literal('created'), Type.Literal('environment')], {
+    description: '"environment": set as CARILLON_TOKEN or CARILLON_ADMIN_TOKEN of the node that was started last',
+  }),
+  createdAt: Type.Integer({ description: 'Epoch milliseconds' }),
+  expiresAt: Expiry,
+  lastUsedAt: Type.Union([Type.Integer(), Type.Null()], { description: 'Epoch milliseconds, to the minute' }),
+});
+const CreatedToken = Type.Object({
+  id: Type.String(),
+  label: Type.String(),
+  expiresAt: Expiry,
+  token: Type.String({ description: 'Shown this once; only its hash is kept' }),
+});
+const TenantPath = Type.Object({ name: Type.String({ description: "The tenant's name" }) });
+const IdPath = Type.Object({ id: Type.String({ description: "The token's id" }) });
+
+/** Path parameters of the routes of both; `/admin/tokens` has no name. */
+interface Path {
+  readonly name?: string;
+  readonly id?: string;
+}
+
+/** The latest expiry: the end of the year 9999. Later times have no ISO form of four digits. */
+const EXPIRY_MAX_MS = 253_402_300_799_999;
+
+export function registerTokens(app: FastifyInstance, services: ApiServices): void {
+  const { database } = services;
+  addRoutes(app, services, {
+    url: '/admin/tenants/:name/tokens',
+    whose: "a tenant's",
+    params: TenantPath.properties,
+    owner: async ({ name = '' }) => {
+      // A name out of a path may hold anything, a NUL included, which PostgreSQL would refuse.
+      if (!isHeaderValue(name)) throw new CarillonError('NOT_FOUND', 'there is no tenant of this name');
+      return { role: 'tenant', tenantId: (await tenantNamed(database, name)).id };
+    },
+  });
+  addRoutes(app, services, {
+    url: '/admin/tokens',
+    whose: "administrators'",
+    params: {},
+    owner: () => Promise.resolve(ADMINISTRATORS),
+  });
+}
+
+interface Tokens {
+  readonly url: string;
+  readonly whose: string;
+  readonly params: typeof TenantPath.properties | Record<string, never>;
+  readonly owner: (path: Path) => Promise<TokenHolder>;
+}
+
+function addRoutes(app: FastifyInstance, services: ApiServices, { url, whose, params, owner }: Tokens): void {
+  const { database, clock, chance, config } = services;
+  const common = { tags: ['tenants'], params: Type.Object(params) };
+  const faults = [400, 401, 403, 404, 503] as const;
+  app.get<{ Params: Path }>(
+    url,
+    {
+      config: { access: 'admin' },
+      schema: {
+        ...common,
+        summary: `List ${whose} tokens`,
+        response: responses({ 200: Type.Array(TokenView) }, ...faults),
+      },
+    },
+    async ({ params: path }) => (await listTokens(database, await owner(path))).map(tokenView),
+  );
+  app.post<{ Params: Path }>(
+    url,
+    {
+      config: { access: 'admin' },
+      schema: {
+        ...common,
+        summary: `Create another of ${whose} tokens`,
+        body: TokenBody,
+        response: responses({ 201: CreatedToken }, ...faults),
+      },
+    },
+    async (request, reply) => {
+      const made = readToken(request.body, Math.floor(clock.nowMs()));
+      const limits = { tokensMax: config.CARILLON_TOKENS_MAX, chance };
+      const { id, token } = await createToken(database, await owner(request.params), made, limits);
+      return reply.code(201).send({ id, label: made.label, expiresAt: made.expiresAtMs, token });
+    },
+  );
+  app.delete<{ Params: Path }>(
+    `${url}/:id`,
+    {
+      config: { access: 'admin' },
+      schema: {
+        ...common,
+        summary: `Revoke one of ${whose} tokens`,
+        description:
+          'Nodes forget it within CARILLON_TOKEN_CACHE_MS. The last valid token of an administrator is not revoked.',
+        params: Type.Object({ ...params, ...IdPath.properties }),
+        response: responses({ 200: Type.Object({ id: Type.String() }) }, ...faults, 409),
+      },
+    },
+    async (request) => {
+      const { id = '' } = request.params;
+      const of = await owner(request.params);
+      if (!/^[0-9a-f]{16}$/.test(id)) throw new CarillonError('NOT_FOUND', 'there is no token with this id');
+      await revokeToken(database, of, id, clock.nowMs());
+      return { id };
+    },
+  );
+}
+
+/** Throws INVALID_REQUEST. */
+function readToken(body: unknown, nowMs: number): NewToken {
+  const { label = '', expiresAt, expiresIn } = checkValue(parseJson(body) ?? {}, TokenBody, 'the body');
+  if (!isHeaderValue(label)) {
+    throw new CarillonError('INVALID_REQUEST', 'label: it has a control character or a lone surrogate');
+  }
+  if (expiresAt !== undefined && expiresIn !== undefined) {
+    throw new CarillonError('INVALID_REQUEST', 'the body has both expiresAt and expiresIn, expected one of them');
+  }
+  if (expiresIn !== undefined) {
+    return { label, expiresAtMs: nowMs + parseDuration(expiresIn, 'expiresIn', { minMs: 1 }) };
+  }
+  if (expiresAt === undefined) return { label, expiresAtMs: null };
+  if (expiresAt > nowMs && expiresAt <= EXPIRY_MAX_MS) return { label, expiresAtMs: expiresAt };
+  const why = expiresAt <= nowMs ? 'which is in the past' : 'which is after the year 9999';
+  throw new CarillonError('INVALID_REQUEST', `expiresAt is ${expiresAt}, ${why}, expected epoch milliseconds to come`);
+}
+
+function tokenView(token: TokenInfo): Static<typeof TokenView> {
+  const { id, label, source, createdAtMs, expiresAtMs, lastUsedAtMs } = token;
+  return { id, label, source, createdAt: createdAtMs, expiresAt: expiresAtMs, lastUsedAt: lastUsedAtMs };
+}

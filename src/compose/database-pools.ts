@@ -1,0 +1,59 @@
+// A node's connections to PostgreSQL: a third for reads, a third for accepts, the rest for the work itself. None of
+// them can take another's, so that neither many readers nor many publishers keep a node from claiming, firing and
+// recording what came of it.
+
+import type { Logger } from 'pino';
+import type { Config } from '../config.js';
+import { Database } from '../table/database.js';
+import { connectionName } from '../table/epochs.js';
+import { ReadPool } from '../table/reads.js';
+import { transactionLimits } from './transaction-limits.js';
+
+export interface DatabasePools {
+  /** Claims, fires, outcomes, sweeps, epochs, maintenance. */
+  readonly work: Database;
+  /** What the API writes, and what it looks up to know who calls. */
+  readonly accepts: Database;
+  /** What the API reads for those who ask. */
+  readonly reads: ReadPool;
+  close(): Promise<void>;
+}
+
+/** How CARILLON_DATABASE_POOL is shared out; at least one connection each. */
+export function poolSizes(connections: number): { work: number; accepts: number; reads: number } {
+  const third = Math.max(1, Math.floor(connections / 3));
+  return { work: connections - 2 * third, accepts: third, reads: third };
+}
+
+export function openPools(config: Config, identity: string, log: Logger): DatabasePools {
+  const sizes = poolSizes(config.CARILLON_DATABASE_POOL);
+  const url = config.CARILLON_DATABASE_URL;
+  const timeoutMs = config.CARILLON_DATABASE_TIMEOUT_MS;
+  const onError = (error: Error): void => log.warn({ err: error }, 'a table connection broke');
+  const writes = {
+    url,
+    timeoutMs,
+    onError,
+    name: connectionName(identity),
+    limits: transactionLimits(config.CARILLON_LEASE_MS),
+  };
+  const work = new Database({ ...writes, poolSize: sizes.work });
+  const accepts = new Database({ ...writes, poolSize: sizes.accepts });
+  const reads = new ReadPool({
+    url,
+    connections: sizes.reads,
+    connectMs: timeoutMs,
+    budgetMs: Math.min(config.CARILLON_READ_BUDGET_MS, timeoutMs),
+    tenantMax: config.CARILLON_TENANT_READS_MAX,
+    waitMs: config.CARILLON_READ_WAIT_MS,
+    onError,
+  });
+  return {
+    work,
+    accepts,
+    reads,
+    close: async () => {
+      await Promise.all([work.close(), accepts.close(), reads.close()]);
+    },
+  };
+}

@@ -1,2 +1,0 @@
--- Another change has this number.
-select 1;
