@@ -1,4 +1,4 @@
-/** Writes docs/settings.md out of src/config.ts: `npm run docs`. A test holds the file against what this gives. */
+/** Writes docs/settings.md out of src/settings.ts: `npm run docs`. A test holds the file against what this gives. */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import path from 'node:path';
@@ -8,7 +8,7 @@ import { repositoryRoot } from './cli/connection.js';
 
 type Setting = (typeof SETTINGS)[SettingName];
 
-/** Each part of the document begins at a setting and goes on to the next part's, in the order of src/config.ts. */
+/** Each part of the document begins at a setting and goes on to the next part's, in the order of src/settings.ts. */
 const PARTS: readonly (readonly [first: SettingName, title: string])[] = [
   ['CARILLON_HOME', 'Place and name'],
   ['CARILLON_DATABASE_URL', 'Stores'],
@@ -28,7 +28,7 @@ is not listed here, a value out of its bounds, or two values that cannot work to
 Durations are milliseconds and sizes are bytes: the name ends with the unit. An empty value is the default. \`npm start\` fills in the
 stores it starts itself and the credentials it made, and allows private destinations unless told otherwise.
 
-This file is written by \`npm run docs\` out of \`src/config.ts\`.
+This file is written by \`npm run docs\` out of \`src/settings.ts\`.
 `;
 
 /** The whole document, formatted as the formatter would. */

@@ -4,19 +4,18 @@ import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { Admission } from './actor/admission.js';
 import { Attempts } from './actor/attempts.js';
-import { Deferrals } from './actor/deferral.js';
+import { FaultyEntries } from './actor/faulty-entries.js';
 import { Firing } from './actor/firing.js';
 import type { ActorParts } from './actor/actor-parts.js';
 import { SigningKeyCache } from './actor/signing-keys.js';
 import { Slots } from './actor/slots.js';
-import { Sweeper } from './actor/sweeper.js';
 import { ConsolePage } from './admin/page.js';
 import { buildApp } from './api/app.js';
 import type { ClusterView, Readiness } from './api/services.js';
 import type { Config } from './config.js';
 import { createHttpClient, type HttpClient } from './delivery/http-client.js';
-import { HostLimiter } from './delivery/host-limiter.js';
 import { CarillonError } from './domain/errors.js';
 import type { TierBounds } from './domain/tier.js';
 import { NodeIntake } from './intake/node-intake.js';
@@ -27,6 +26,7 @@ import { makeCluster, processTime, type NodeCluster } from './compose/cluster.js
 import { makeConsole, pageFolder } from './compose/console.js';
 import { servedShards, watchLevels } from './compose/figures.js';
 import { makeDiary, makeHooks, type NodeHooks } from './compose/hooks.js';
+import { makeSweeper } from './compose/sweeper.js';
 import { createRedis, openRedis } from './queue/connect.js';
 import { Offers } from './queue/offers.js';
 import { RedisClock } from './queue/redis-clock.js';
@@ -104,7 +104,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
   });
   const diary = makeDiary(identity, clock, config.CARILLON_LEASE_MS);
   const hooks = makeHooks(metrics, diary, clock, log);
-  const sweeper = makeSweeper({ config, log, database, queue, clock, hooks });
+  const sweeper = makeSweeper({ config, log, database, queue, clock, hooks, payloadFreshMs: PAYLOAD_FRESH_MS });
   const recorder = new Recorder(database, clock, {
     accepts,
     deduplicationMs: config.CARILLON_DEDUPLICATION_MS,
@@ -122,7 +122,8 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
   });
   const http = createHttpClient({
     allowPrivate: config.CARILLON_ALLOW_PRIVATE_DESTINATIONS,
-    connectionsPerOrigin: config.CARILLON_HOST_CONCURRENCY,
+    // Who may open one is decided before (actor/admission.ts), for each tenant by itself.
+    connectionsPerOrigin: config.CARILLON_CONCURRENCY,
     keepBytes: config.CARILLON_RESPONSE_KEPT_BYTES,
     maxResponseHeaderBytes: config.CARILLON_RESPONSE_HEADER_MAX_BYTES,
   });
@@ -286,34 +287,6 @@ function watchDataRedis(
   });
 }
 
-function makeSweeper(parts: {
-  config: Config;
-  log: Logger;
-  database: Database;
-  queue: ShardQueue;
-  clock: RedisClock;
-  hooks: NodeHooks;
-}): Sweeper {
-  const { config, log, database, queue, clock, hooks } = parts;
-  const promoteEveryMs = config.CARILLON_PROMOTE_EVERY_MS;
-  const settings = {
-    horizonMs: config.CARILLON_HORIZON_MS,
-    promoteEveryMs,
-    batch: config.CARILLON_SWEEP_BATCH,
-    createdBeforeMs: 2 * PAYLOAD_FRESH_MS,
-  };
-  return new Sweeper(
-    { database, queue, clock, settings },
-    {
-      shards: config.CARILLON_SHARDS,
-      promoteEveryMs,
-      rescueEveryMs: config.CARILLON_RESCUE_EVERY_MS,
-      onSwept: hooks.onSwept,
-    },
-    log,
-  );
-}
-
 function actorParts(given: {
   config: Config;
   log: Logger;
@@ -347,6 +320,9 @@ function actorParts(given: {
       keptBytes: config.CARILLON_RESPONSE_KEPT_BYTES,
       keptHeaderBytes: config.CARILLON_RESPONSE_HEADER_KEPT_BYTES,
       answerBytes: config.CARILLON_RESPONSE_MAX_BYTES,
+      retriedAnswerBytes: config.CARILLON_CALLBACK_ANSWER_BYTES,
+      copiedSourceBytes: config.CARILLON_CALLBACK_SOURCE_BYTES,
+      depthMax: config.CARILLON_DEPTH_MAX,
     },
   });
   const firing = new Firing({
@@ -366,7 +342,12 @@ function actorParts(given: {
   });
   const perHost = config.CARILLON_HOST_CONCURRENCY;
   const waitingPerHost = Math.max(1, Math.floor(perHost / 4));
-  const hosts = new HostLimiter({ capacity: config.CARILLON_CONCURRENCY, perHost, waitingPerHost });
+  const admission = new Admission({
+    capacity: config.CARILLON_CONCURRENCY,
+    perTenant: config.CARILLON_TENANT_CONCURRENCY,
+    perHost,
+    waitingPerHost,
+  });
   return {
     queue,
     offers,
@@ -374,8 +355,8 @@ function actorParts(given: {
     attempts,
     firing,
     slots: new Slots(config.CARILLON_CONCURRENCY, { gather: gatheredSlots(config) }),
-    hosts,
-    deferrals: new Deferrals(hosts),
+    admission,
+    faulty: new FaultyEntries({ recorder, offers, clock, log, mostTries: config.CARILLON_FAULTY_TRIES }),
     clock,
     time: processTime,
     log,

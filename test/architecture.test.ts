@@ -62,7 +62,8 @@ function roomOf(file: string): string | null {
 /** Who may know whom, besides itself. `domain` is at the bottom, `main` on top; `config` is values that anybody above the stores reads. */
 const MAY_KNOW: Readonly<Record<string, readonly string[]>> = {
   domain: [],
-  config: ['domain'],
+  settings: [],
+  config: ['domain', 'settings'],
   telemetry: ['domain', 'config'],
   table: ['domain'],
   queue: ['domain'],

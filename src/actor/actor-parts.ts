@@ -1,13 +1,13 @@
 // What the actors of a node are made of and share; compose makes it, tests make their own.
 
 import type { Logger } from 'pino';
-import type { HostLimiter } from '../delivery/host-limiter.js';
 import type { Clock, ProcessTime } from '../domain/clock.js';
 import type { Offers } from '../queue/offers.js';
 import type { ShardQueue } from '../queue/shard-queue.js';
 import type { Recorder } from '../table/recorder.js';
+import type { Admission } from './admission.js';
 import type { Attempts, Following } from './attempts.js';
-import type { Deferrals } from './deferral.js';
+import type { FaultyEntries } from './faulty-entries.js';
 import type { Firing } from './firing.js';
 import type { Slots } from './slots.js';
 
@@ -25,8 +25,9 @@ export interface ActorParts {
   readonly attempts: Pick<Attempts, 'make' | 'record'>;
   readonly firing: Pick<Firing, 'fire'>;
   readonly slots: Slots;
-  readonly hosts: HostLimiter;
-  readonly deferrals: Deferrals;
+  readonly admission: Pick<Admission, 'enter'>;
+  /** What becomes of entries that cannot be worked on. */
+  readonly faulty: Pick<FaultyEntries, 'judge' | 'forget'>;
   readonly clock: Clock;
   readonly time: ProcessTime;
   readonly log: Logger;

@@ -4,10 +4,14 @@ import { buildDeliveryHeaders } from '../delivery/request-headers.js';
 import type { HttpClient } from '../delivery/http-client.js';
 import { firstHeaders, type DeliveryResult } from '../delivery/delivery-result.js';
 import { signDelivery } from '../delivery/signing.js';
+import { completeCallbackBody } from '../delivery/callback.js';
+import { ShownRequest } from '../domain/shown-request.js';
 import { judge } from '../domain/attempt-outcome.js';
 import type { Chance, Clock } from '../domain/clock.js';
-import { toWireMessageId } from '../domain/ids.js';
+import { depthOf, depthRefusal } from '../domain/depth.js';
+import { type MessageId, toWireMessageId } from '../domain/ids.js';
 import type { Message } from '../domain/message.js';
+import type { NewMessage } from '../table/message-columns.js';
 import type { Outcome, Recorded } from '../table/outcomes.js';
 import type { Recorder } from '../table/recorder.js';
 import { type CallbackSettings, callbacksOf } from './callbacks.js';
@@ -21,6 +25,8 @@ export interface AttemptSettings extends CallbackSettings {
   readonly keptHeaderBytes: number;
   /** How much of an answer is read when a callback needs it. */
   readonly answerBytes: number;
+  /** Callbacks that lie deeper are recorded and not sent. */
+  readonly depthMax: number;
 }
 
 /** What follows an attempt for its entry in the queue. */
@@ -59,8 +65,9 @@ export class Attempts {
    */
   async make(message: Message, attempt: number, signal: AbortSignal): Promise<Outcome | null> {
     const signingKey = await this.#signingKey(message.tenantId);
+    const whole = message.sourceOf === undefined ? message : await this.#withSource(message, message.sourceOf);
     const startedAtMs = this.#clock.nowMs();
-    const result = await this.#send(message, attempt, signingKey, startedAtMs, signal);
+    const result = await this.#send(whole, attempt, signingKey, startedAtMs, signal);
     if (result.kind === 'error' && result.code === 'ABORTED') return null;
     return this.#outcome(message, attempt, result, startedAtMs);
   }
@@ -71,6 +78,14 @@ export class Attempts {
     return outcome.nextAttemptAtMs !== null && recorded.taken
       ? { kind: 'again', recorded, outcome, atMs: outcome.nextAttemptAtMs }
       : { kind: 'done', recorded, outcome };
+  }
+
+  /** A callback of a large message is stored without what it repeats of that; when the message is gone, it is sent so. */
+  async #withSource(message: Message, sourceOf: MessageId): Promise<Message> {
+    const source = await this.#recorder.readMessage(sourceOf);
+    return source === null
+      ? message
+      : { ...message, body: completeCallbackBody(message.body, ShownRequest.of(source)) };
   }
 
   #send(
@@ -95,6 +110,7 @@ export class Attempts {
       labels: message.labels,
       occurrenceAtMs: message.occurrenceAtMs,
       idempotencyKey: message.idempotencyKey,
+      depth: depthOf(message),
     });
     return this.#http.deliver(
       { url: destination, method: message.method, headers, body, timeoutMs: message.timeoutMs, keepBytes },
@@ -109,6 +125,13 @@ export class Attempts {
     const chance = isSuccess(result) ? 0 : (this.#chance(1)[0] ?? 0) / 256;
     const verdict = judge(message, attempt, result, endedAtMs, chance);
     const exhausted = verdict.state === 'failed';
+    const isLast = verdict.state !== 'pending';
+    const callbacks = callbacksOf(
+      { message, attempt, result, isLast, exhausted, endedAtMs },
+      this.#settings,
+      this.#chance,
+    );
+    const refusal = depthRefusal(depthOf(message) + 1, this.#settings.depthMax);
     return {
       message,
       state: verdict.state,
@@ -122,10 +145,15 @@ export class Attempts {
       startedAtMs,
       endedAtMs,
       nextAttemptAtMs: verdict.state === 'pending' ? verdict.nextAttemptAtMs : null,
-      callbacks: callbacksOf({ message, attempt, result, exhausted, endedAtMs }, this.#settings, this.#chance),
+      callbacks: refusal === null ? callbacks : [],
+      refusedCallbacks: refusal === null ? [] : callbacks.map((callback) => skipped(callback, refusal)),
       node: this.#settings.node,
     };
   }
+}
+
+function skipped(message: Message, reason: string): NewMessage {
+  return { message, held: false, skipped: { reason, coversUntilMs: null } };
 }
 
 function isSuccess(result: DeliveryResult): boolean {

@@ -4,6 +4,7 @@ import type { DeliveryResult } from '../delivery/delivery-result.js';
 import { buildCallbackBody } from '../delivery/callback.js';
 import { ID_CHANCE_BYTES, messageId, toWireMessageId } from '../domain/ids.js';
 import { deadLetterId } from '../domain/dead-letter.js';
+import { depthOf, withDepth } from '../domain/depth.js';
 import type { CallbackSpec, Message } from '../domain/message.js';
 import { ShownRequest } from '../domain/shown-request.js';
 import { shardOfMessage } from '../domain/shard.js';
@@ -14,6 +15,8 @@ export interface Attempted {
   /** From 1. */
   readonly attempt: number;
   readonly result: DeliveryResult;
+  /** Whether no other attempt follows. */
+  readonly isLast: boolean;
   /** Whether the message failed for good with this attempt. */
   readonly exhausted: boolean;
   readonly endedAtMs: number;
@@ -22,6 +25,10 @@ export interface Attempted {
 export interface CallbackSettings {
   readonly shards: number;
   readonly defaultTimeoutMs: number;
+  /** How much of the answer goes into the callback of an attempt that another follows. */
+  readonly retriedAnswerBytes: number;
+  /** Larger messages are not copied into their callbacks: each attempt has one. */
+  readonly copiedSourceBytes: number;
 }
 
 /** A callback after every attempt, as QStash sends them, and the failure callback once, when the message is exhausted. */
@@ -48,6 +55,7 @@ function callbackMessage(
   const createdAtMs = Math.ceil(endedAtMs);
   const dueAtMs = createdAtMs + (spec.delayMs ?? 0);
   const id = messageId(dueAtMs, chance(ID_CHANCE_BYTES));
+  const isCopied = sourceBytes(message) <= settings.copiedSourceBytes;
   return {
     id,
     tenantId: message.tenantId,
@@ -63,7 +71,7 @@ function callbackMessage(
     destination: spec.url,
     method: spec.method ?? 'POST',
     headers: { 'Content-Type': ['application/json'], ...spec.headers },
-    body: bodyOf(kind, attempted),
+    body: bodyOf(kind, attempted, isCopied, settings.retriedAnswerBytes),
     maxRetries: spec.retries ?? message.maxRetries,
     retryDelay: spec.retryDelay ?? message.retryDelay,
     timeoutMs: spec.timeoutMs ?? settings.defaultTimeoutMs,
@@ -72,22 +80,36 @@ function callbackMessage(
     labels: message.labels,
     redact: message.redact,
     callerIp: message.callerIp,
+    ...withDepth(depthOf(message) + 1),
+    ...(isCopied ? {} : { sourceOf: message.id }),
   };
 }
 
-function bodyOf(kind: 'callback' | 'failure-callback', attempted: Attempted): Buffer {
+function sourceBytes({ headers, body }: Message): number {
+  return Object.entries(headers).reduce((sum, entry) => sum + String(entry).length, body.length);
+}
+
+function bodyOf(
+  kind: 'callback' | 'failure-callback',
+  attempted: Attempted,
+  isCopied: boolean,
+  retriedAnswerBytes: number,
+): Buffer {
   const { message, attempt, result } = attempted;
   const answered = result.kind === 'response';
+  const body = answered ? result.body : Buffer.from(result.message);
+  const isBodyCut = !attempted.isLast && body.length > retriedAnswerBytes;
   return buildCallbackBody({
     status: answered ? result.status : 0,
     header: answered ? result.headers : {},
-    body: answered ? result.body : Buffer.from(result.message),
+    body: isBodyCut ? body.subarray(0, retriedAnswerBytes) : body,
+    isBodyCut,
     retried: attempt - 1,
     maxRetries: message.maxRetries,
     sourceMessageId: toWireMessageId(message.id),
     url: message.destination,
     method: message.method,
-    source: ShownRequest.of(message),
+    ...(isCopied && { source: ShownRequest.of(message) }),
     notBeforeMs: message.dueAtMs,
     createdAtMs: message.createdAtMs,
     scheduleId: message.scheduleId,

@@ -1,7 +1,12 @@
-// Where to put work for a host that is at its limit: back into the queue, spread over the time that the host will need, so that it
-// neither holds slots nor is claimed again and again.
+// Where to put work for a host (or of a tenant) that is at its limit: back into the queue, spread over the time that the host will need, so
+// that it neither holds slots nor is claimed again and again. What is said of hosts here holds for tenants as well.
 
-import type { HostLimiter } from '../delivery/host-limiter.js';
+/** What is known of the deliveries under way to a host. */
+export interface Limiter<Key> {
+  running(host: Key): number;
+  /** For how long none has ended, in milliseconds. */
+  quietMs(host: Key): number;
+}
 
 const MIN_DEFERRAL_MS = 50;
 const MAX_DEFERRAL_MS = 30_000;
@@ -31,16 +36,16 @@ interface Pace {
   phase: number;
 }
 
-export class Deferrals {
-  readonly #limiter: Pick<HostLimiter, 'running' | 'quietMs'>;
-  readonly #hosts = new Map<string, Pace>();
+export class Deferrals<Key = string> {
+  readonly #limiter: Limiter<Key>;
+  readonly #hosts = new Map<Key, Pace>();
 
-  constructor(limiter: Pick<HostLimiter, 'running' | 'quietMs'>) {
+  constructor(limiter: Limiter<Key>) {
     this.#limiter = limiter;
   }
 
   /** Learns how long a delivery to a host took. */
-  observe(host: string, durationMs: number): void {
+  observe(host: Key, durationMs: number): void {
     const pace = this.#hosts.get(host);
     if (pace !== undefined) pace.meanMs += (durationMs - pace.meanMs) * WEIGHT;
   }
@@ -50,7 +55,7 @@ export class Deferrals {
    * twice the host's pace. A host that lets no call end is expected to take as long again as it has been silent, whatever it took
    * before.
    */
-  backAtMs(host: string, nowMs: number): number {
+  backAtMs(host: Key, nowMs: number): number {
     const pace = this.#paceOf(host);
     const durationMs = Math.max(pace.meanMs, this.#limiter.quietMs(host));
     const believedMs = Math.min(Math.max(BELIEVED_CALLS * durationMs, MIN_BELIEVED_MS), MAX_DEFERRAL_MS);
@@ -67,7 +72,7 @@ export class Deferrals {
     return Math.ceil(nowMs + Math.min(askMs, MAX_DEFERRAL_MS * share));
   }
 
-  #paceOf(host: string): Pace {
+  #paceOf(host: Key): Pace {
     const known = this.#hosts.get(host);
     if (known !== undefined) return known;
     if (this.#hosts.size >= MAX_HOSTS) this.#hosts.clear();

@@ -73,7 +73,9 @@ export class Firing {
   async fire(claimed: ClaimedEntry): Promise<'done' | 'fenced'> {
     const found = await this.#recorder.readSchedule(claimed.key);
     const nowMs = Math.floor(this.#clock.nowMs());
-    if (found?.schedule.state !== 'active' || found.schedule.nextFireAtMs === null) {
+    // In another shard's queue it could never be fired, since the epoch of its own shard decides: there the sweep finds it.
+    const isHere = found?.schedule.shard === claimed.shard;
+    if (found?.schedule.state !== 'active' || found.schedule.nextFireAtMs === null || !isHere) {
       await this.#toQueue(claimed, { nextAtMs: null, generation: found?.schedule.generation ?? 0, messages: [] });
       return 'done';
     }

@@ -10,15 +10,14 @@
 import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
 import type { Cancel } from '../domain/clock.js';
-import { CarillonError } from '../domain/errors.js';
 import type { Message } from '../domain/message.js';
-import { originOf } from '../delivery/target.js';
 import { parseScheduleEntry, type ScheduleKeyOfEntry } from '../queue/keys.js';
 import type { Claim, Claimed } from '../queue/shard-queue.js';
 import type { StoredMessage } from '../table/message-columns.js';
 import type { Outcome, Released } from '../table/outcomes.js';
 import { Alarm } from './alarm.js';
 import type { ActorParts } from './actor-parts.js';
+import { isUnavailable } from './faulty-entries.js';
 import { PayloadTrust } from './payload-trust.js';
 import { Settlements } from './settlements.js';
 import { Signal } from './signal.js';
@@ -34,7 +33,8 @@ interface Flight {
 
 /** How long to wait before trying again when Redis or the table is away. */
 const TROUBLE_PAUSE_MS = 200;
-const GIVE_BACK_MS = 500;
+/** When a claimed entry comes back that was refused because the shard's epoch is another. */
+const REFUSED_PAUSE_MS = 500;
 /** How soon an actor looks again whether its lease is trusted. */
 const UNTRUSTED_PAUSE_MS = 50;
 /** Slots that an actor takes for a claim before it knows how much is due. */
@@ -121,7 +121,7 @@ export class ShardActor {
   overtaken(epoch: number): void {
     if (this.#halted || this.#epoch !== epoch) return;
     this.#refused(epoch).catch((error: unknown) => {
-      if (!isTrouble(error)) this.#log.error({ err: error }, 'an epoch could not be renewed');
+      if (!isUnavailable(error)) this.#log.error({ err: error }, 'an epoch could not be renewed');
     });
   }
 
@@ -205,7 +205,7 @@ export class ShardActor {
         this.#tryingSinceMs = null;
         if (pauseMs > 0) await this.#sleep(Math.min(pauseMs, this.#untilToldOfMs()));
       } catch (error) {
-        if (!isTrouble(error)) this.#log.error({ err: error }, 'claim failed');
+        if (!isUnavailable(error)) this.#log.error({ err: error }, 'claim failed');
         await this.#sleep(TROUBLE_PAUSE_MS);
       }
     }
@@ -290,19 +290,19 @@ export class ShardActor {
     const schedule = parseScheduleEntry(claim.id);
     const work = schedule === null ? this.#deliver(claim, flight) : this.#fire(claim, flight, schedule);
     work
-      .catch((error: unknown) => {
-        if (!isTrouble(error)) this.#log.error({ err: error, entry: claim.id }, 'work on a claim failed');
-        return this.#giveBack(claim.id, flight);
-      })
+      .then(
+        () => this.#parts.faulty.forget(claim.id),
+        async (error: unknown) => this.#giveBack(claim.id, flight, await this.#parts.faulty.judge(claim.id, error)),
+      )
       .finally(() => this.#land(claim.id, flight));
   }
 
-  /** Puts an entry back that could not be worked on. If Redis cannot be told, it lapses; either way its next claim asks the table. */
-  async #giveBack(id: string, flight: Flight): Promise<void> {
+  /** Puts an entry back that could not be worked on, or ends it (null). If Redis cannot be told, it lapses; either way its next claim asks the table. */
+  async #giveBack(id: string, flight: Flight, backAtMs: number | null): Promise<void> {
     try {
-      await this.#settle(id, flight, this.#parts.clock.nowMs() + GIVE_BACK_MS);
+      await this.#settle(id, flight, backAtMs);
     } catch (error) {
-      if (!isTrouble(error)) this.#log.error({ err: error, entry: id }, 'an entry could not be given back');
+      if (!isUnavailable(error)) this.#log.error({ err: error, entry: id }, 'an entry could not be given back');
     }
   }
 
@@ -330,7 +330,7 @@ export class ShardActor {
     const fired = await this.#parts.firing.fire({ shard: this.shard, epoch, entry: claim.id, key, tokenAtEnd });
     if (fired === 'done') return;
     await this.#refused(epoch);
-    await this.#giveBack(claim.id, flight);
+    await this.#giveBack(claim.id, flight, this.#parts.clock.nowMs() + REFUSED_PAUSE_MS);
   }
 
   async #deliver(claim: Claim, flight: Flight): Promise<void> {
@@ -346,18 +346,13 @@ export class ShardActor {
 
   /** `payload`: what the entry came with, if it is trusted. */
   async #attempt(message: Message, flight: Flight, attempt: number, payload = ''): Promise<void> {
-    const host = originOf(message.destination);
-    if (!(await this.#enterHost(host))) {
-      const backAtMs = this.#parts.deferrals.backAtMs(host, this.#parts.clock.nowMs());
-      return this.#settle(message.id, flight, backAtMs, payload);
-    }
-    const startedAtMs = performance.now();
+    const admittance = await this.#parts.admission.enter(message, this.#parts.clock.nowMs());
+    if (admittance.kind === 'deferred') return this.#settle(message.id, flight, admittance.backAtMs, payload);
     let outcome: Outcome | null;
     try {
       outcome = await this.#parts.attempts.make(message, attempt, this.#abort.signal);
     } finally {
-      this.#parts.hosts.leave(host);
-      this.#parts.deferrals.observe(host, performance.now() - startedAtMs);
+      admittance.leave();
     }
     if (outcome === null) return this.#settle(message.id, flight, this.#parts.clock.nowMs());
     this.#releaseEarly(flight);
@@ -368,14 +363,6 @@ export class ShardActor {
       this.#parts.offers.offer(callback.shard, { id: callback.id, dueAtMs: callback.dueAtMs, payload: '' });
     }
     await this.#settle(message.id, flight, following.kind === 'again' ? following.atMs : null);
-  }
-
-  /** False when the host is at its limit and so many wait for it that this one should come back later. */
-  async #enterHost(host: string): Promise<boolean> {
-    const ticket = this.#parts.hosts.enter(host);
-    if (ticket.kind === 'full') return false;
-    if (ticket.kind === 'wait') await ticket.ready;
-    return true;
   }
 
   #queueReleased(released: readonly Released[]): void {
@@ -392,9 +379,4 @@ export class ShardActor {
 
 function isToBeSent(stored: StoredMessage): boolean {
   return stored.state === 'pending' && !stored.held;
-}
-
-/** Redis or the table is away: known to those who watch them, and to be waited out. */
-function isTrouble(error: unknown): boolean {
-  return error instanceof CarillonError;
 }

@@ -1,5 +1,6 @@
 // Turns a dead letter into the message that repeats it, with the settings that a request wants to be otherwise.
 
+import { withDepth } from '../domain/depth.js';
 import { ID_CHANCE_BYTES, messageId } from '../domain/ids.js';
 import type { HeaderMap, Message } from '../domain/message.js';
 import { CarillonError } from '../domain/errors.js';
@@ -10,8 +11,16 @@ import { valueOf } from './delivery-headers.js';
 import { readSubmission, type MessageSettings } from './message-headers.js';
 import type { RequestSettings } from './request-settings.js';
 
-/** The same work once more, due now: a new message of the same request, policy and key, that says what it repeats. */
-export function repeatOf(letter: DeadLetter, tenantId: number, { config, clock, chance }: MessageSettings): Message {
+/**
+ * The same work once more, due now: a new message of the same request, policy and key, that says what it repeats. It is as deep as it was,
+ * or as the request for it (`depth`) is.
+ */
+export function repeatOf(
+  letter: DeadLetter,
+  tenantId: number,
+  { config, clock, chance }: MessageSettings,
+  depth: number,
+): Message {
   const nowMs = Math.floor(clock.nowMs());
   const id = messageId(nowMs, chance(ID_CHANCE_BYTES));
   const { options, undisclosed } = letter;
@@ -40,6 +49,8 @@ export function repeatOf(letter: DeadLetter, tenantId: number, { config, clock, 
     labels: letter.labels,
     redact: undisclosed.redact,
     callerIp: options.callerIp ?? null,
+    ...withDepth(Math.max(options.depth ?? 0, depth)),
+    ...(options.sourceOf === undefined ? {} : { sourceOf: options.sourceOf }),
   };
 }
 
@@ -64,8 +75,9 @@ export function repeatWith(
       `${name} cannot be set on a retry: it repeats the work of its dead letter`,
     );
   }
-  const repeat = repeatOf(letter, tenantId, context);
-  const source = { tenantId, destination: letter.destination, settings, body: repeat.body, callerIp: repeat.callerIp };
+  const repeat = repeatOf(letter, tenantId, context, settings.depth);
+  const { destination } = letter;
+  const source = { tenantId, destination, settings, body: repeat.body, callerIp: repeat.callerIp };
   const { message: wanted } = readSubmission(source, context);
   const isSet = (name: string): boolean => valueOf(settings, name) !== null;
   return {

@@ -1,11 +1,13 @@
 // Reads the settings that messages and schedules share: how and with what the destination is called.
 
 import type { Config } from '../config.js';
+import { withDepth } from '../domain/depth.js';
 import { parseDuration } from '../domain/duration.js';
 import { CarillonError } from '../domain/errors.js';
 import type { CallbackSpec, DeliveryPolicy, Request } from '../domain/message.js';
 import { parseRedaction } from '../domain/redaction.js';
 import { compileRetryDelay } from '../domain/retry-delay-expression.js';
+import { checkDepth } from './depth.js';
 import { checkUrl } from './destination.js';
 import type { RequestSettings } from './request-settings.js';
 
@@ -45,6 +47,7 @@ export function readPolicy(settings: RequestSettings, config: Config, callerIp: 
     labels: readLabels(settings, config),
     redact,
     callerIp,
+    ...withDepth(checkDepth(settings.depth, config)),
   };
 }
 

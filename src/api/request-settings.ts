@@ -7,6 +7,7 @@ import { CarillonError } from '../domain/errors.js';
 import { nearestName } from '../domain/nearest-name.js';
 import { canonicalHeaderName, isForwardable, toHeaderBytes } from '../delivery/request-headers.js';
 import { TENANT_HEADER } from './auth.js';
+import { depthAfter, isDepthHeader } from './depth.js';
 import { decodeHeaderText, isHeaderName, isHeaderValue } from './header-text.js';
 import type { QuerySettings } from './raw-target.js';
 
@@ -30,6 +31,8 @@ export interface RequestSettings {
   readonly forwarded: HeaderMap;
   readonly callbackForwarded: HeaderMap;
   readonly failureCallbackForwarded: HeaderMap;
+  /** How deep what is made by the request lies (depth.ts). */
+  readonly depth: number;
 }
 
 /** A header as it came in. `bytes`: a value of a real HTTP header. `text`: one that came in JSON or percent-encoded. */
@@ -80,9 +83,12 @@ export function settingsOfHttp(source: HttpSource, limits: HeaderLimits): Reques
   return collect(entries, source.authorizationIsOurs, limits);
 }
 
-/** The settings of a batch item: `headers` is an object of names and strings (or lists of strings). Throws as settingsOfHttp does. */
-export function settingsOfObject(headers: unknown, limits: HeaderLimits): RequestSettings {
-  if (headers === undefined || headers === null) return collect([], true, limits);
+/**
+ * The settings of a batch item: `headers` is an object of names and strings (or lists of strings); `depth` is that of the batch. Throws as
+ * settingsOfHttp does.
+ */
+export function settingsOfObject(headers: unknown, limits: HeaderLimits, depth = 0): RequestSettings {
+  if (headers === undefined || headers === null) return collect([], true, limits, depth);
   if (typeof headers !== 'object' || Array.isArray(headers)) {
     throw new CarillonError('INVALID_REQUEST', 'headers: expected an object of header names and strings');
   }
@@ -98,7 +104,7 @@ export function settingsOfObject(headers: unknown, limits: HeaderLimits): Reques
       if (entries.length > limits.maxCount) throw tooMany(limits.maxCount);
     }
   }
-  return collect(entries, true, limits);
+  return collect(entries, true, limits, depth);
 }
 
 /** The headers to forward with deliveries, with callbacks, and with failure callbacks. */
@@ -109,8 +115,14 @@ class Collector {
   /** Made when the first comes in: most requests forward few headers or none, and a batch has a thousand items. */
   readonly #headers: Partial<Record<Forwarded, Map<string, string[]>>> = {};
   #bytes = 0;
+  depth: number;
 
-  constructor(private readonly maxBytes: number) {}
+  constructor(
+    private readonly maxBytes: number,
+    depth: number,
+  ) {
+    this.depth = depth;
+  }
 
   set(name: string, entry: Entry): void {
     const text = (entry.form === 'bytes' ? decodeHeaderText(entry.value) : entry.value).trim();
@@ -163,9 +175,10 @@ function collect(
   entries: readonly Entry[],
   authorizationIsOurs: boolean,
   { maxBytes, maxCount }: HeaderLimits,
+  outerDepth = 0,
 ): RequestSettings {
   if (entries.length > maxCount) throw tooMany(maxCount);
-  const into = new Collector(maxBytes);
+  const into = new Collector(maxBytes, outerDepth);
   const others: Entry[] = [];
   for (const entry of entries) {
     // What came in a header can go out in one.
@@ -177,6 +190,7 @@ function collect(
     }
     const name = entry.name.toLowerCase();
     if (!name.startsWith('upstash-') && !name.startsWith('carillon-')) others.push(entry);
+    else if (isDepthHeader(name)) into.depth = Math.max(into.depth, depthAfter(entry.value));
     else if (name.startsWith('carillon-')) setCarillon(into, name, entry);
     else if (name.startsWith(FORWARD)) forwardOrSet(into, name.slice(FORWARD.length), entry);
     else if (name.startsWith(CALLBACK_FORWARD))
@@ -191,6 +205,7 @@ function collect(
     forwarded: into.headers('forwarded'),
     callbackForwarded: into.headers('callbackForwarded'),
     failureCallbackForwarded: into.headers('failureCallbackForwarded'),
+    depth: into.depth,
   };
 }
 

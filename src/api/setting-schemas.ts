@@ -24,6 +24,9 @@ const DELIVERY: TProperties = {
   'Upstash-Redact-Fields': optional(
     'Comma-separated body, header, header[Name]: shown as a hash to all but the receiver, callbacks too',
   ),
+  'Carillon-Depth': optional(
+    'As a delivery carries it, when the request comes of one: what it makes is one deeper, at most CARILLON_DEPTH_MAX',
+  ),
 };
 
 export const MESSAGE_SETTINGS: object = Type.Object({

@@ -9,13 +9,15 @@ export interface CallbackInput {
   readonly header: HeaderMap;
   /** The receiver's answer, or the error text when there was none. */
   readonly body: Uint8Array;
+  /** Whether the answer was longer. */
+  readonly isBodyCut?: boolean;
   readonly retried: number;
   readonly maxRetries: number;
   readonly sourceMessageId: string;
   readonly url: string;
   readonly method: string;
-  /** The message that is reported on. */
-  readonly source: ShownRequest;
+  /** The message that is reported on. Left out when it is put in later (completeCallbackBody). */
+  readonly source?: ShownRequest;
   /** When the source message was due. */
   readonly notBeforeMs: number;
   readonly createdAtMs: number;
@@ -36,6 +38,7 @@ export function buildCallbackBody(input: CallbackInput): Buffer {
       status: input.status,
       header: canonicalHeaders(input.header),
       body: base64(input.body),
+      bodyTruncated: input.isBodyCut === true ? true : undefined,
       retried: input.retried,
       maxRetries: input.maxRetries,
       sourceMessageId: input.sourceMessageId,
@@ -43,8 +46,7 @@ export function buildCallbackBody(input: CallbackInput): Buffer {
       endpointName: input.endpointName ?? undefined,
       url: input.url,
       method: input.method,
-      sourceHeader: input.source.headers,
-      sourceBody: base64(input.source.body ?? NOTHING),
+      ...(input.source === undefined ? {} : sourceFields(input.source)),
       notBefore: input.notBeforeMs,
       createdAt: input.createdAtMs,
       scheduleId: input.scheduleId ?? undefined,
@@ -52,6 +54,16 @@ export function buildCallbackBody(input: CallbackInput): Buffer {
       dlqId: input.dlqId ?? undefined,
     }),
   );
+}
+
+/** A callback's body that was made without its source, with it. */
+export function completeCallbackBody(stored: Buffer, source: ShownRequest): Buffer {
+  const fields = JSON.parse(stored.toString()) as object;
+  return Buffer.from(JSON.stringify({ ...fields, ...sourceFields(source) }));
+}
+
+function sourceFields({ headers, body }: ShownRequest): { sourceHeader: HeaderMap; sourceBody: string } {
+  return { sourceHeader: headers, sourceBody: base64(body ?? NOTHING) };
 }
 
 function base64(bytes: Uint8Array): string {

@@ -4,6 +4,9 @@ import type { HeaderMap } from '../domain/message.js';
 /** Header of the nominal time of an occurrence. */
 export const OCCURRENCE_HEADER = 'Carillon-Occurrence';
 
+/** Header of how deep a message lies in a chain of messages that made it. */
+export const DEPTH_HEADER = 'Carillon-Depth';
+
 export interface DeliveryHeadersInput {
   /** Headers to forward, Content-Type among them, by canonical name. */
   readonly headers: HeaderMap;
@@ -17,6 +20,8 @@ export interface DeliveryHeadersInput {
   /** Nominal time of the occurrence. */
   readonly occurrenceAtMs?: number | null;
   readonly idempotencyKey?: string | null;
+  /** How deep it lies in a chain of messages. */
+  readonly depth?: number;
 }
 
 export type DeliveryHeaders = Readonly<Record<string, string | readonly string[]>>;
@@ -51,6 +56,7 @@ export function buildDeliveryHeaders(input: DeliveryHeadersInput): DeliveryHeade
   result['Upstash-Message-Id'] = input.messageId;
   result['Upstash-Retried'] = String(input.retried);
   result['Upstash-Signature'] = input.signature;
+  if (input.depth !== undefined) result[DEPTH_HEADER] = String(input.depth);
   if (input.scheduleId != null) result['Upstash-Schedule-Id'] = toHeaderBytes(input.scheduleId);
   if (input.callerIp != null) result['Upstash-Caller-Ip'] = toHeaderBytes(input.callerIp);
   if (input.labels !== undefined && input.labels.length > 0)

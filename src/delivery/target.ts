@@ -4,7 +4,7 @@ import { parseUrl } from '../domain/url.js';
 export interface Target {
   /** Scheme, host and port; what a connection is opened to. */
   readonly origin: string;
-  /** Lower-case host name or address, without port; what limits per host count by. */
+  /** Lower-case host name or address, without port and final dot; what limits per host count by. */
   readonly host: string;
   /** Path and query of the request line. */
   readonly path: string;
@@ -20,14 +20,21 @@ export function parseTarget(url: string): Target | null {
   const parsed = parseUrl(url);
   if (parsed === null) return null;
   if (parsed.protocol !== 'http:' && parsed.protocol !== 'https:') return null;
-  const target: Target = { origin: parsed.origin, host: parsed.hostname, path: parsed.pathname + parsed.search };
+  const target: Target = {
+    origin: parsed.origin,
+    host: parsed.hostname.replace(/\.$/, ''),
+    path: parsed.pathname + parsed.search,
+  };
   // Starting over is rare and cheap next to keeping an order of use on every delivery.
   if (kept.size >= MAX_KEPT) kept.clear();
   kept.set(url, target);
   return target;
 }
 
-/** The host with its port: a slow service holds up no other on the same machine. '' for an unreadable URL, which fails its attempt by itself. */
-export function originOf(url: string): string {
-  return parseTarget(url)?.origin ?? '';
+/**
+ * The host of a URL without its port: many services of one machine are one host, by whatever ports they go. One name is one host, whatever
+ * address it has. '' for an unreadable URL, which fails its attempt by itself.
+ */
+export function hostOf(url: string): string {
+  return parseTarget(url)?.host ?? '';
 }

@@ -1,5 +1,6 @@
 // A message: one piece of work with one due time, and everything that its delivery needs.
 
+import type { HasDepth } from './depth.js';
 import type { MessageId } from './ids.js';
 
 /** The states of a message. All but `pending` are final, save that a late success still turns `failed` into `delivered`. */
@@ -39,7 +40,7 @@ export interface CallbackSpec {
 }
 
 /** How a message is delivered. */
-export interface DeliveryPolicy {
+export interface DeliveryPolicy extends HasDepth {
   readonly maxRetries: number;
   /** Upstash-Retry-Delay expression, as given. */
   readonly retryDelay: string | null;
@@ -50,6 +51,8 @@ export interface DeliveryPolicy {
   /** Upstash-Redact-Fields, as given. */
   readonly redact: string | null;
   readonly callerIp: string | null;
+  /** Of a callback (or its repeat): the message whose headers and body are put into its body when it is sent. */
+  readonly sourceOf?: MessageId;
 }
 
 /** A message as it is accepted or produced, before its first attempt. */

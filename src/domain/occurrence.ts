@@ -1,5 +1,6 @@
 // Turns a schedule that is due into messages: which occurrences to publish, skip or hold back, and what each one is.
 
+import { depthOf, withDepth } from './depth.js';
 import { invariant } from './errors.js';
 import { messageId, occurrenceMessageId } from './ids.js';
 import { expandKeyTemplate, parseKeyTemplate } from './key-template.js';
@@ -120,8 +121,14 @@ export function occurrenceMessage(schedule: Schedule, occurrenceAtMs: number, no
   };
 }
 
-/** The message of a run by hand: due now, off the grid, without the occurrences' keys and policies. */
-export function manualMessage(schedule: Schedule, nowMs: number, chance: Uint8Array, shards: number): Message {
+/** The message of a run by hand: due now, off the grid, without the occurrences' keys and policies. `depth`: of the request for it. */
+export function manualMessage(
+  schedule: Schedule,
+  nowMs: number,
+  chance: Uint8Array,
+  shards: number,
+  depth = 0,
+): Message {
   const id = messageId(nowMs, chance);
   return {
     ...fromSchedule(schedule),
@@ -133,6 +140,7 @@ export function manualMessage(schedule: Schedule, nowMs: number, chance: Uint8Ar
     overlap: null,
     dueAtMs: nowMs,
     createdAtMs: nowMs,
+    ...withDepth(Math.max(depthOf(schedule), depth)),
   };
 }
 
@@ -153,6 +161,7 @@ function fromSchedule(schedule: Schedule) {
     labels: schedule.labels,
     redact: schedule.redact,
     callerIp: schedule.callerIp,
+    ...withDepth(depthOf(schedule)),
   };
 }
 

@@ -40,4 +40,6 @@ export interface Schedule extends ScheduleDefinition {
   readonly nextFireAtMs: number | null;
   /** Nominal time of the latest occurrence that was fired or skipped. */
   readonly lastFireAtMs: number | null;
+  /** Why it cannot be fired, while it is active; null or absent when all is well. */
+  readonly error?: string | null;
 }

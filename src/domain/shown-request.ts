@@ -28,6 +28,7 @@ export class ShownRequest {
     readonly body: Buffer | null,
     readonly callback: ShownCallback | null,
     readonly failureCallback: ShownCallback | null,
+    private readonly isBodyHidden = false,
   ) {}
 
   static of({ headers, body, callback, failureCallback, redact }: StoredRequest): ShownRequest {
@@ -38,7 +39,14 @@ export class ShownRequest {
       shownBody(redaction, body),
       shownCallback(redaction, callback),
       shownCallback(redaction, failureCallback),
+      redaction.body,
     );
+  }
+
+  /** The same with a body that says more; one that is hidden, or was not read, stays as it is. */
+  withWholeBody(complete: (body: Buffer) => Buffer): ShownRequest {
+    if (this.body === null || this.isBodyHidden) return this;
+    return new ShownRequest(this.headers, complete(this.body), this.callback, this.failureCallback);
   }
 }
 

@@ -25,8 +25,8 @@ export interface Intake {
   resumeSchedule(tenantId: number, id: string): Promise<Schedule>;
   /** False when there was none. Messages already produced stay. */
   deleteSchedule(tenantId: number, id: string): Promise<boolean>;
-  /** A run by hand, now, off the grid. Throws NOT_FOUND. */
-  triggerSchedule(tenantId: number, id: string): Promise<MessageId>;
+  /** A run by hand, now, off the grid. `depth`: of the request for it. Throws NOT_FOUND. */
+  triggerSchedule(tenantId: number, id: string, depth?: number): Promise<MessageId>;
   /** Sends dead letters again as new messages and takes them off the list. Gives (dead letter, new message) pairs. */
   retryDeadLetters(
     tenantId: number,

@@ -142,11 +142,11 @@ export class NodeIntake implements Intake {
     return true;
   }
 
-  async triggerSchedule(tenantId: number, id: string): Promise<MessageId> {
+  async triggerSchedule(tenantId: number, id: string, depth = 0): Promise<MessageId> {
     const schedule = await getSchedule(this.#database, tenantId, id);
     if (schedule === null) throw noSuchSchedule(id);
     const chance = this.#chance(ID_CHANCE_BYTES);
-    const message = manualMessage(schedule, this.#nowMs(), chance, this.#settings.shards);
+    const message = manualMessage(schedule, this.#nowMs(), chance, this.#settings.shards, depth);
     await this.accept([{ message, keys: [] }]);
     return message.id;
   }

@@ -1,6 +1,7 @@
 // What delivery needs of an immediate message, as the text that travels with its entry.
 
 import { isUtf8 } from 'node:buffer';
+import { depthOf, withDepth } from '../domain/depth.js';
 import type { HeaderMap, Message, MessageKind } from '../domain/message.js';
 
 const VERSION = 1;
@@ -8,7 +9,16 @@ const VERSION = 1;
 type Extra = Partial<
   Pick<
     Message,
-    'retryDelay' | 'callback' | 'failureCallback' | 'labels' | 'redact' | 'callerIp' | 'sourceId' | 'overlap'
+    | 'retryDelay'
+    | 'callback'
+    | 'failureCallback'
+    | 'labels'
+    | 'redact'
+    | 'callerIp'
+    | 'sourceId'
+    | 'overlap'
+    | 'depth'
+    | 'sourceOf'
   >
 >;
 
@@ -94,6 +104,8 @@ export function decodePayload(id: string, shard: number, text: string): Message 
     callerIp: extra.callerIp ?? null,
     sourceId: extra.sourceId ?? null,
     overlap: extra.overlap ?? null,
+    ...withDepth(extra.depth ?? 0),
+    ...(extra.sourceOf === undefined ? {} : { sourceOf: extra.sourceOf }),
   };
 }
 
@@ -107,5 +119,7 @@ function extraOf(message: Message): Extra {
     ...(message.callerIp === null ? {} : { callerIp: message.callerIp }),
     ...(message.sourceId === null ? {} : { sourceId: message.sourceId }),
     ...(message.overlap === null ? {} : { overlap: message.overlap }),
+    ...withDepth(depthOf(message)),
+    ...(message.sourceOf === undefined ? {} : { sourceOf: message.sourceOf }),
   };
 }

@@ -1,5 +1,6 @@
 // Accepting work: messages and the keys that name what they are for, committed in groups.
 
+import { CarillonError } from '../domain/errors.js';
 import { fromUuid, type MessageId } from '../domain/ids.js';
 import { codeOf, type Database, type Queryable } from './database.js';
 import { messageColumns, pending, timestamp } from './message-columns.js';
@@ -30,8 +31,31 @@ export interface AcceptSettings {
 /**
  * Writes one group. Submissions without keys are one insert. Those with keys take their keys first, by constraint and never by
  * check-then-insert; whoever loses any of its keys is a duplicate of that key's holder and gives back what it had taken.
+ * Throws NOT_FOUND, having written nothing, when a submission's tenant does not exist.
  */
 export async function acceptGroup(
+  database: Database,
+  settings: AcceptSettings,
+  nowMs: number,
+  submissions: readonly Submission[],
+): Promise<Acceptance[]> {
+  try {
+    return await writeGroup(database, settings, nowMs, submissions);
+  } catch (error) {
+    if (!isMissingTenant(error)) throw error;
+    const tenants = [...new Set(submissions.map(({ message }) => message.tenantId))].join(' and ');
+    throw new CarillonError('NOT_FOUND', `nothing was accepted: there is no tenant ${tenants}`, { cause: error });
+  }
+}
+
+const NOT_NULL_VIOLATION = '23502';
+
+/** What insert-new-messages.sql comes to when there is no such tenant. */
+function isMissingTenant(error: unknown): boolean {
+  return codeOf(error) === NOT_NULL_VIOLATION && (error as { column?: unknown }).column === 'tenant_id';
+}
+
+async function writeGroup(
   database: Database,
   settings: AcceptSettings,
   nowMs: number,
@@ -54,7 +78,7 @@ export async function acceptGroup(
     else answers.set(submission, { messageId, deduplicated: deduplicated || repeat !== undefined });
   }
   if (freed.length > 0) {
-    const second = await acceptGroup(database, settings, nowMs, freed);
+    const second = await writeGroup(database, settings, nowMs, freed);
     freed.forEach((submission, index) => answers.set(submission, second[index] ?? accepted(submission)));
   }
   return submissions.map((submission) => answers.get(submission) ?? accepted(submission));

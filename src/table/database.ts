@@ -232,8 +232,7 @@ const AWAY_TEXT = /timeout|connection|not queryable|after calling end/i;
 export function tableError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const code = codeOf(error);
-  const isSqlState = /^[0-9A-Z]{5}$/.test(code) && 'severity' in error;
-  if (isSqlState) return AWAY_STATE.test(code) ? away(error) : error;
+  if (isStatementError(error)) return AWAY_STATE.test(code) ? away(error) : error;
   return AWAY_NETWORK.test(code) || (code === '' && AWAY_TEXT.test(error.message)) ? away(error) : error;
 }
 
@@ -244,6 +243,19 @@ function away(error: Error): CarillonError {
 /** Whether an error says that the table is away. */
 export function isAway(error: unknown): boolean {
   return error instanceof CarillonError && error.code === 'TABLE_UNAVAILABLE';
+}
+
+/** Whether PostgreSQL answered a statement with an error. */
+export function isStatementError(error: unknown): boolean {
+  return /^[0-9A-Z]{5}$/.test(codeOf(error)) && error instanceof Error && 'severity' in error;
+}
+
+/** SQLSTATE classes 22 (data) and 23 (constraints), and XX: a row that is damaged on the disk. */
+const ABOUT_VALUES = /^(?:22|23|XX)/;
+
+/** Whether it was about these values alone, so that other work of the same kind fares better. */
+export function isAboutValues(error: unknown): boolean {
+  return isStatementError(error) && ABOUT_VALUES.test(codeOf(error));
 }
 
 /** PostgreSQL's SQLSTATE, or the network's code; '' when there is none. */

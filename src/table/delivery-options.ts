@@ -1,5 +1,7 @@
 // The settings of a delivery that few messages and schedules use, as they stand in the jsonb column `options`.
 
+import { depthOf, withDepth } from '../domain/depth.js';
+import type { MessageId } from '../domain/ids.js';
 import type { CallbackSpec, DeliveryPolicy } from '../domain/message.js';
 
 /** What `options` holds; a setting that is not there has its default. Callbacks are kept as they are in the domain. */
@@ -9,11 +11,13 @@ export interface DeliveryOptions {
   readonly failureCallback?: CallbackSpec;
   readonly redact?: string;
   readonly callerIp?: string;
+  readonly depth?: number;
+  readonly sourceOf?: MessageId;
 }
 
 export type OptionalPolicy = Pick<
   DeliveryPolicy,
-  'retryDelay' | 'callback' | 'failureCallback' | 'redact' | 'callerIp'
+  'retryDelay' | 'callback' | 'failureCallback' | 'redact' | 'callerIp' | 'depth' | 'sourceOf'
 >;
 
 /** What to store: only what was set, always with its keys in the same order; an empty object when nothing was. */
@@ -24,6 +28,8 @@ export function toDeliveryOptions(policy: OptionalPolicy): DeliveryOptions {
     ...(policy.failureCallback === null ? {} : { failureCallback: policy.failureCallback }),
     ...(policy.redact === null ? {} : { redact: policy.redact }),
     ...(policy.callerIp === null ? {} : { callerIp: policy.callerIp }),
+    ...withDepth(depthOf(policy)),
+    ...(policy.sourceOf === undefined ? {} : { sourceOf: policy.sourceOf }),
   };
 }
 
@@ -35,5 +41,7 @@ export function fromDeliveryOptions(options: DeliveryOptions | null): OptionalPo
     failureCallback: options?.failureCallback ?? null,
     redact: options?.redact ?? null,
     callerIp: options?.callerIp ?? null,
+    ...withDepth(options?.depth ?? 0),
+    ...(options?.sourceOf === undefined ? {} : { sourceOf: options.sourceOf }),
   };
 }

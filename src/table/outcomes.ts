@@ -3,7 +3,7 @@
 import { fromUuid, type MessageId } from '../domain/ids.js';
 import type { HeaderMap, Message, MessageState } from '../domain/message.js';
 import type { Database, Queryable } from './database.js';
-import { messageColumns, pending } from './message-columns.js';
+import { messageColumns, type NewMessage, pending } from './message-columns.js';
 
 /** What one attempt came to. */
 export interface Outcome {
@@ -22,6 +22,8 @@ export interface Outcome {
   readonly nextAttemptAtMs: number | null;
   /** Callback messages, born with this outcome. */
   readonly callbacks: readonly Message[];
+  /** Callback messages that are recorded and not sent, each with its reason. */
+  readonly refusedCallbacks?: readonly NewMessage[];
   readonly node: string;
 }
 
@@ -48,7 +50,14 @@ export interface OutcomeSettings {
  * recorded would be made for ever.
  */
 export function bareOutcome(outcome: Outcome): Outcome {
-  return { ...outcome, headers: null, body: null, callbacks: [], error: 'what came back could not be recorded' };
+  return {
+    ...outcome,
+    headers: null,
+    body: null,
+    callbacks: [],
+    refusedCallbacks: [],
+    error: 'what came back could not be recorded',
+  };
 }
 
 /**
@@ -73,7 +82,8 @@ export async function recordOutcomes(
 }
 
 function isPlain(outcome: Outcome): boolean {
-  return outcome.state === 'delivered' && outcome.callbacks.length === 0 && outcome.message.idempotencyKey === null;
+  const { state, callbacks, refusedCallbacks = [], message } = outcome;
+  return state === 'delivered' && callbacks.length + refusedCallbacks.length === 0 && message.idempotencyKey === null;
 }
 
 async function recordAll(
@@ -84,8 +94,10 @@ async function recordAll(
   const taken = await updateMessages(connection, outcomes);
   const failures = outcomes.filter((outcome) => outcome.state !== 'delivered');
   if (failures.length > 0) await connection.run('insert-attempts', attemptColumns(failures));
-  const callbacks = outcomes.filter(({ message }) => taken.has(message.id)).flatMap((outcome) => outcome.callbacks);
-  if (callbacks.length > 0) await connection.run('insert-messages', messageColumns(callbacks.map(pending)));
+  const callbacks = outcomes
+    .filter(({ message }) => taken.has(message.id))
+    .flatMap((outcome) => [...outcome.callbacks.map(pending), ...(outcome.refusedCallbacks ?? [])]);
+  if (callbacks.length > 0) await connection.run('insert-messages', messageColumns(callbacks));
   const ended = outcomes.filter((outcome) => outcome.state !== 'pending' && taken.has(outcome.message.id));
   await expireKeys(
     connection,
@@ -113,7 +125,7 @@ async function updateMessages(connection: Queryable, outcomes: readonly Outcome[
 }
 
 /** PostgreSQL's text has no NUL and no half surrogates: a replacement character stands for each. */
-function storableText(text: string | null): string | null {
+export function storableText(text: string | null): string | null {
   return text === null ? null : text.replace(/\0|\p{Surrogate}/gu, '\ufffd');
 }
 

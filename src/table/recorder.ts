@@ -6,6 +6,7 @@ import { type Acceptance, acceptGroup, type AcceptSettings, type Submission } fr
 import { type ClaimedSchedule, readClaimedSchedules, type ScheduleKey } from './claimed-schedules.js';
 import { type Database, isAway } from './database.js';
 import { type Fire, type Fired, recordFires } from './fires.js';
+import { type GivenUp, giveUpMessage, noteScheduleError } from './give-up.js';
 import { GroupCommit } from './group-commit.js';
 import { byId, type DispatchRow, type StoredMessage } from './message-columns.js';
 import { withPartitions } from './partitions.js';
@@ -45,6 +46,7 @@ export interface RecorderSettings extends AcceptSettings, OutcomeSettings {
 
 export class Recorder {
   readonly #database: Database;
+  readonly #clock: Clock;
   readonly #settings: RecorderSettings;
   readonly #accepts: GroupCommit<Submission, Acceptance>;
   readonly #outcomes: GroupCommit<Outcome, Recorded>;
@@ -57,6 +59,7 @@ export class Recorder {
 
   constructor(database: Database, clock: Clock, settings: RecorderSettings) {
     this.#database = database;
+    this.#clock = clock;
     this.#settings = settings;
     const limits = { maxItems: MAX_ROWS, maxGroups: MAX_GROUPS, maxWeight: MAX_GROUP_BYTES };
     const acceptLimits = { ...limits, maxGroups: MAX_ACCEPT_GROUPS };
@@ -128,6 +131,17 @@ export class Recorder {
   /** Null when there is no such schedule. */
   readSchedule(key: ScheduleKey): Promise<ClaimedSchedule | null> {
     return this.#schedules.add(key);
+  }
+
+  /** Makes a pending message a dead letter that was not attempted. Null when there is none to be given up. */
+  giveUp(id: MessageId, reason: string): Promise<GivenUp | null> {
+    const nowMs = this.#clock.nowMs();
+    return giveUpMessage(this.#database, id, reason, { nowMs, keysUntilMs: nowMs + this.#settings.idempotencyMs });
+  }
+
+  /** Says on a schedule why it cannot be fired. True when that is news. */
+  noteScheduleError(key: ScheduleKey, error: string): Promise<boolean> {
+    return noteScheduleError(this.#database, key, error);
   }
 
   /** Resolves when the table answers; at once when nothing says that it does not. Actors wait for it before they claim. */

@@ -36,6 +36,7 @@ export interface ScheduleRow {
   readonly last_fire_at: number | null;
   readonly created_at: number;
   readonly updated_at: number;
+  readonly error: string | null;
 }
 
 /** The columns of ScheduleRow in their order, for statements that are put together. */
@@ -68,6 +69,7 @@ export const SCHEDULE_COLUMNS = [
   'last_fire_at',
   'created_at',
   'updated_at',
+  'error',
 ] as const satisfies readonly (keyof ScheduleRow)[];
 
 export function scheduleFromRow(row: ScheduleRow): Schedule {
@@ -100,5 +102,6 @@ export function scheduleFromRow(row: ScheduleRow): Schedule {
     lastFireAtMs: row.last_fire_at,
     createdAtMs: row.created_at,
     updatedAtMs: row.updated_at,
+    error: row.error,
   };
 }

@@ -276,7 +276,7 @@ describe.concurrent('a message', () => {
 describe('a slow destination', () => {
   let slow: Sink;
   beforeAll(async () => {
-    slow = await startSink();
+    slow = await startSink('127.0.0.2');
   });
   afterAll(() => slow.close());
 

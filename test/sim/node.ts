@@ -3,11 +3,11 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { ActorParts } from '../../src/actor/actor-parts.js';
+import { Admission } from '../../src/actor/admission.js';
 import { Attempts } from '../../src/actor/attempts.js';
-import { Deferrals } from '../../src/actor/deferral.js';
+import { FaultyEntries } from '../../src/actor/faulty-entries.js';
 import { Slots } from '../../src/actor/slots.js';
 import { Sweeper } from '../../src/actor/sweeper.js';
-import { HostLimiter } from '../../src/delivery/host-limiter.js';
 import { ID_CHANCE_BYTES, messageId } from '../../src/domain/ids.js';
 import type { Message } from '../../src/domain/message.js';
 import { shardOfMessage } from '../../src/domain/shard.js';
@@ -320,9 +320,7 @@ export class SimulatedNode {
     const { recorder, process } = this;
     const queue = this.#queue;
     const clock = this.#clock;
-    const hosts = new HostLimiter({ capacity: 200, perHost: 100, waitingPerHost: 50 }, () =>
-      process.time.monotonicMs(),
-    );
+    const limits = { capacity: 200, perTenant: 200, perHost: 100, waitingPerHost: 50 };
     return {
       queue: {
         claim: (shard, epoch, limit) => {
@@ -347,12 +345,15 @@ export class SimulatedNode {
           keptBytes: 0,
           keptHeaderBytes: 0,
           answerBytes: 0,
+          retriedAnswerBytes: 0,
+          copiedSourceBytes: 0,
+          depthMax: 16,
         },
       }),
       firing: { fire: () => Promise.reject(new Error('there are no schedules in the simulation')) },
       slots: new Slots(200),
-      hosts,
-      deferrals: new Deferrals(hosts),
+      admission: new Admission(limits, () => process.time.monotonicMs()),
+      faulty: new FaultyEntries({ recorder, offers: this.#offers, clock, log, mostTries: 5 }),
       clock,
       time: process.time,
       log,

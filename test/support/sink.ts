@@ -27,7 +27,7 @@ export interface Answer {
 export type Answering = (call: Call) => Answer | Promise<Answer>;
 
 export interface Sink {
-  /** http://127.0.0.1:port */
+  /** http://127.0.0.1:port, or the host that it was started for. */
   readonly url: string;
   readonly calls: readonly Call[];
   /** From now on. */
@@ -37,7 +37,8 @@ export interface Sink {
   close(): Promise<void>;
 }
 
-export async function startSink(): Promise<Sink> {
+/** `host`: an address of this machine. Each of 127.0.0.0/8 is a host of its own. */
+export async function startSink(host = '127.0.0.1'): Promise<Sink> {
   const calls: Call[] = [];
   const watchers = new Set<() => void>();
   let answering: Answering = () => ({});
@@ -55,10 +56,10 @@ export async function startSink(): Promise<Sink> {
     response.writeHead(status, headers).end(body);
   }
 
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const { port } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://${host}:${port}`,
     calls,
     answer: (next) => (answering = next),
     waitFor: (count, fits = () => true, timeoutMs = 20_000) =>

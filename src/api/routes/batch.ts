@@ -6,6 +6,7 @@ import { CarillonError, invariant } from '../../domain/errors.js';
 import type { Submission } from '../../intake/intake.js';
 import { ITEM, ItemFault, judged, readItemBody, readItems, type Refused } from '../batch-items.js';
 import { valueOf } from '../delivery-headers.js';
+import { requestDepth } from '../depth.js';
 import { checkDestination } from '../destination.js';
 import { checkValue } from '../json-body.js';
 import { readSubmission } from '../message-headers.js';
@@ -47,7 +48,8 @@ export function registerBatch(app: FastifyInstance, services: ApiServices): void
     },
     async (request) => {
       const ip = callerIp(request);
-      const source = { tenantId: request.tenantId, ip, destinations: new Set<string>() };
+      const depth = requestDepth(request, config);
+      const source = { tenantId: request.tenantId, ip, destinations: new Set<string>(), depth };
       const prepared = await readItems(request.body, (item): Prepared =>
         judged(() => ({ submission: readItem(item, source, services) })),
       );
@@ -70,15 +72,21 @@ interface BatchSource {
   readonly tenantId: number;
   readonly ip: string | null;
   readonly destinations: Set<string>;
+  /** Of the request; an item says nothing that makes it less. */
+  readonly depth: number;
 }
 
-function readItem(given: unknown, { tenantId, ip, destinations }: BatchSource, services: ApiServices): Submission {
+function readItem(
+  given: unknown,
+  { tenantId, ip, destinations, depth }: BatchSource,
+  services: ApiServices,
+): Submission {
   const { config } = services;
   const item = checkValue(given, Item, 'the item');
   const body = readItemBody(item);
   const { destination } = item;
   if (!destinations.has(destination)) destinations.add(checkDestination(destination, config));
-  const settings = settingsOfObject(item.headers, headerLimits(config));
+  const settings = settingsOfObject(item.headers, headerLimits(config), depth);
   if (valueOf(settings, 'Upstash-Cron') !== null) {
     throw new CarillonError(
       'INVALID_REQUEST',

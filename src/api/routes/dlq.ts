@@ -8,8 +8,10 @@ import { toWireMessageId, type MessageId } from '../../domain/ids.js';
 import { dropDeadLetters, getDeadLetters, pageDeadLetters } from '../../table/dead-letters.js';
 import type { DeadLetter, DeadLetterPage, DeadLetterQuery, DeadLetterRef } from '../../table/dead-letters.js';
 import type { BoundedReads } from '../../table/reads.js';
+import { withWholeBody } from '../callback-source.js';
 import { readCursor, writeCursor } from '../cursor.js';
 import { repeatOf, repeatWith } from '../dead-letter-retry.js';
+import { requestDepth } from '../depth.js';
 import {
   DATE_FILTERS,
   invalid,
@@ -101,7 +103,10 @@ function registerReads(app: FastifyInstance, services: ApiServices): void {
         response: responses({ 200: deadLetterObject }, 401, 403, 404, 503),
       },
     },
-    async (request) => deadLetterView(await oneLetter(services, request)),
+    async (request) => {
+      const letter = await oneLetter(services, request);
+      return deadLetterView(await withWholeBody(services, request, letter));
+    },
   );
 }
 
@@ -171,10 +176,11 @@ function registerRetries(app: FastifyInstance, services: ApiServices): void {
     },
     async (request, reply) => {
       const parameters = readParameters(request, DLQ_PARAMETERS, true);
+      const depth = requestDepth(request, services.config);
       const read = readPage(services, request.tenantId, parameters, BULK_COUNT_MAX);
       const page = await readList(services, request, { narrowBy: NARROW_BY }, read);
       const answers: { messageId: string }[] = [];
-      for (const refs of byBodyBytes(page.refs)) answers.push(...(await retryMany(services, request, refs)));
+      for (const refs of byBodyBytes(page.refs)) answers.push(...(await retryMany(services, request, refs, depth)));
       return reply.code(201).send({ responses: answers, ...page.cursor });
     },
   );
@@ -223,11 +229,12 @@ async function retryMany(
   services: ApiServices,
   request: ReadingRequest,
   refs: readonly DeadLetterRef[],
+  depth: number,
 ): Promise<{ messageId: string }[]> {
   const { tenantId } = request;
   const ids = refs.map((ref) => ref.id);
   const letters = await readOne(services, request, (reads) => getDeadLetters(reads, tenantId, ids));
-  const retries = letters.map((letter) => ({ from: letter.id, message: repeatOf(letter, tenantId, services) }));
+  const retries = letters.map((letter) => ({ from: letter.id, message: repeatOf(letter, tenantId, services, depth) }));
   const pairs = retries.length === 0 ? [] : await services.intake.retryDeadLetters(tenantId, retries);
   return pairs.map((pair) => ({ messageId: toWireMessageId(pair.to) }));
 }

@@ -7,6 +7,7 @@ import { tierOf } from '../../domain/tier.js';
 import { fromWireMessageId, type MessageId } from '../../domain/ids.js';
 import type { MessageFilter } from '../../table/message-filter.js';
 import { findCancelable, getMessage, type CreatedBetween } from '../../table/message-reads.js';
+import { withWholeBody } from '../callback-source.js';
 import {
   DATE_FILTERS,
   LATER_FILTER_NAMES,
@@ -54,7 +55,8 @@ export function registerMessages(app: FastifyInstance, services: ApiServices): v
       if (message?.state !== 'pending') throw noMessage(request.params.messageId);
       const { CARILLON_IMMEDIATE_MS: immediateMs, CARILLON_HORIZON_MS: horizonMs } = services.config;
       const tier = tierOf(message.dueAtMs, services.clock.nowMs(), { immediateMs, horizonMs });
-      return { ...messageView(message), tier };
+      const whole = await withWholeBody(services, request, message);
+      return { ...messageView(whole), tier };
     },
   );
   app.delete<ById>(

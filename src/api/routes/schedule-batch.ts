@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { invariant } from '../../domain/errors.js';
 import type { ScheduleToSave } from '../../intake/intake.js';
 import { ITEM, ItemFault, judged, readItemBody, readItems, type Refused } from '../batch-items.js';
+import { requestDepth } from '../depth.js';
 import { checkDestination } from '../destination.js';
 import { checkValue } from '../json-body.js';
 import { responses } from '../openapi.js';
@@ -50,8 +51,8 @@ export function registerScheduleBatch(app: FastifyInstance, services: ApiService
       },
     },
     async (request): Promise<Answer[]> => {
-      const ip = callerIp(request);
-      const prepared = await readItems(request.body, (item) => judged(() => readItem(item, ip, services)));
+      const from = { ip: callerIp(request), depth: requestDepth(request, config) };
+      const prepared = await readItems(request.body, (item) => judged(() => readItem(item, from, services)));
       const schedules = prepared.flatMap((item) => ('id' in item ? [item] : []));
       const results = schedules.length === 0 ? [] : await intake.saveSchedules(request.tenantId, schedules);
       const next = results.values();
@@ -69,11 +70,11 @@ export function registerScheduleBatch(app: FastifyInstance, services: ApiService
   );
 }
 
-function readItem(given: unknown, ip: string | null, services: ApiServices): ScheduleToSave {
+function readItem(given: unknown, from: { ip: string | null; depth: number }, services: ApiServices): ScheduleToSave {
   const { config, chance } = services;
   const item = checkValue(given, Item, 'the item');
-  const settings = settingsOfObject(item.headers, headerLimits(config));
+  const settings = settingsOfObject(item.headers, headerLimits(config), from.depth);
   const destination = checkDestination(item.destination, config);
-  const definition = readDefinition({ destination, settings, body: readItemBody(item), callerIp: ip }, config);
+  const definition = readDefinition({ destination, settings, body: readItemBody(item), callerIp: from.ip }, config);
   return { id: readScheduleId(settings, definition, chance), definition, paused: item.paused === true };
 }

@@ -7,6 +7,7 @@ import { checkScheduleId, toWireMessageId } from '../../domain/ids.js';
 import type { Schedule } from '../../domain/schedule.js';
 import { getSchedule, latestRunStates } from '../../table/schedules-read.js';
 import type { Queryable } from '../../table/database.js';
+import { requestDepth } from '../depth.js';
 import { DESTINATION, responses } from '../openapi.js';
 import { readOne } from '../reading.js';
 import { requestSource, type RequestSource } from '../request-source.js';
@@ -169,12 +170,17 @@ function registerChanges(app: FastifyInstance, services: ApiServices): void {
         summary: 'Run a schedule now',
         description:
           "A run of its own kind: it takes no occurrence's place, and also works while the schedule is paused.",
-        response: responses({ 200: Type.Object({ messageId: Type.String(), scheduleId: Type.String() }) }, ...faults),
+        response: responses(
+          { 200: Type.Object({ messageId: Type.String(), scheduleId: Type.String() }) },
+          400,
+          ...faults,
+        ),
       },
     },
     async (request) => {
       const id = pathScheduleId(request.params.id);
-      return { messageId: toWireMessageId(await intake.triggerSchedule(request.tenantId, id)), scheduleId: id };
+      const depth = requestDepth(request, services.config);
+      return { messageId: toWireMessageId(await intake.triggerSchedule(request.tenantId, id, depth)), scheduleId: id };
     },
   );
 }

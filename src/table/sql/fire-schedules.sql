@@ -9,7 +9,8 @@ with fence as materialized (
 update schedules s set
   next_fire_at = f.next_at,
   last_fire_at = f.last_at,
-  state = case when f.next_at is null then 'ended' else s.state end
+  state = case when f.next_at is null then 'ended' else s.state end,
+  error = null
 from unnest($3::integer[], $4::text[], $5::integer[], $6::timestamptz[], $7::timestamptz[], $8::timestamptz[], $9::smallint[])
   as f (tenant_id, id, generation, expected_at, next_at, last_at, shard)
 join fence using (shard)

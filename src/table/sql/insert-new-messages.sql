@@ -1,9 +1,10 @@
 -- Inserts messages whose ids nobody else can have. $1 to $23: one array a column (message-columns.ts).
+-- A tenant that does not exist gives null, which the column refuses: a foreign key costs much more (migration 0004).
 insert into messages (
   id, tenant_id, shard, kind, state, reason, held, schedule_id, occurrence_at, covers_until, overlap, idempotency_key, source_id,
   due_at, next_attempt_at, created_at, finished_at, destination, method, headers, body, max_retries, timeout_ms, labels, options)
 select
-  id, tenant_id, shard, kind, state, reason, held, schedule_id, occurrence_at, covers_until, overlap, idempotency_key, source_id,
+  id, (select t.id from tenants t where t.id = m.tenant_id), shard, kind, state, reason, held, schedule_id, occurrence_at, covers_until, overlap, idempotency_key, source_id,
   due_at, due_at, created_at, case when state = 'skipped' then created_at end, destination, method, headers, body, max_retries,
   timeout_ms, case when labels is null then null else (select array_agg(label) from jsonb_array_elements_text(labels) label) end,
   options

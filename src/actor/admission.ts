@@ -1,0 +1,71 @@
+// Whether a delivery may begin now. Its tenant and, for that tenant, its host must each have a place for it; what has none goes back into
+// Redis for a later time, spread over the time that the tenant or the host needs, so that it neither holds a slot nor is claimed at full speed.
+//
+// Hosts are counted for each tenant by itself: calls of one tenant that hang must not keep another tenant from the same host.
+
+import { HostLimiter } from '../delivery/host-limiter.js';
+import { hostOf } from '../delivery/target.js';
+import { TenantLimiter } from '../delivery/tenant-limiter.js';
+import type { Message } from '../domain/message.js';
+import { Deferrals } from './deferral.js';
+
+export interface AdmissionLimits {
+  /** Places for all deliveries together: a node's slots. */
+  readonly capacity: number;
+  readonly perTenant: number;
+  /** Most deliveries under way for one tenant to one host. */
+  readonly perHost: number;
+  /** Most deliveries that wait for one host with their slot in hand. */
+  readonly waitingPerHost: number;
+}
+
+/** A place for one delivery. */
+export interface Admitted {
+  readonly kind: 'admitted';
+  /** Returns the place. To be called once, when the delivery has ended. */
+  readonly leave: () => void;
+}
+
+export type Admittance = Admitted | { readonly kind: 'deferred'; readonly backAtMs: number };
+
+type Delivery = Pick<Message, 'tenantId' | 'destination'>;
+
+export class Admission {
+  readonly #tenants: TenantLimiter;
+  readonly #hosts: HostLimiter;
+  readonly #tenantDeferrals: Deferrals<number>;
+  readonly #hostDeferrals: Deferrals;
+  readonly #monotonicMs: () => number;
+
+  /** `monotonicMs`: time in milliseconds that only goes forward. */
+  constructor(limits: AdmissionLimits, monotonicMs: () => number = () => performance.now()) {
+    this.#tenants = new TenantLimiter(limits, monotonicMs);
+    this.#hosts = new HostLimiter(limits, monotonicMs);
+    this.#tenantDeferrals = new Deferrals(this.#tenants);
+    this.#hostDeferrals = new Deferrals<string>(this.#hosts);
+    this.#monotonicMs = monotonicMs;
+  }
+
+  /** Takes a place, at once or after a short line for the host; or returns when the entry should come back. */
+  async enter({ tenantId, destination }: Delivery, nowMs: number): Promise<Admittance> {
+    if (!this.#tenants.tryEnter(tenantId)) {
+      return { kind: 'deferred', backAtMs: this.#tenantDeferrals.backAtMs(tenantId, nowMs) };
+    }
+    const host = `${tenantId} ${hostOf(destination)}`;
+    const ticket = this.#hosts.enter(host);
+    if (ticket.kind === 'full') {
+      this.#tenants.leave(tenantId);
+      return { kind: 'deferred', backAtMs: this.#hostDeferrals.backAtMs(host, nowMs) };
+    }
+    if (ticket.kind === 'wait') await ticket.ready;
+    const startedAtMs = this.#monotonicMs();
+    const leave = (): void => {
+      this.#hosts.leave(host);
+      this.#tenants.leave(tenantId);
+      const durationMs = this.#monotonicMs() - startedAtMs;
+      this.#hostDeferrals.observe(host, durationMs);
+      this.#tenantDeferrals.observe(tenantId, durationMs);
+    };
+    return { kind: 'admitted', leave };
+  }
+}
