@@ -125,6 +125,7 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
     allowPrivate: config.CARILLON_ALLOW_PRIVATE_DESTINATIONS,
     connectionsPerOrigin: config.CARILLON_HOST_CONCURRENCY,
     keepBytes: config.CARILLON_RESPONSE_KEPT_BYTES,
+    onRefused: (host, addresses) => log.debug({ host, addresses }, 'a destination resolves to private addresses'),
   });
   const cluster = makeCluster({
     config,
