@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
 import { prettyFactory } from 'pino-pretty';
+import { printable } from '../src/domain/printable.js';
 import { shardRanges } from '../src/domain/shard-ranges.js';
 import { identify, type ProcessIdentity } from './processes.js';
 
@@ -100,7 +101,7 @@ function follow(child: ChildProcess, log: string, prefix: string, onFatal: (text
     createInterface({ input: stream, crlfDelay: Infinity }).on('line', (line) => {
       file.write(`${line}\n`);
       const entry = logEntry(line);
-      process.stdout.write(prefix + (entry === undefined ? `${line}\n` : pretty(readable(entry))));
+      process.stdout.write(prefix + (entry === undefined ? `${printable(line)}\n` : pretty(readable(entry))));
       const fatal = entry === undefined ? undefined : fatalText(entry);
       if (fatal !== undefined) onFatal(fatal);
     });
@@ -120,11 +121,11 @@ interface LogEntry {
   readonly err?: { readonly message?: unknown };
 }
 
-/** What a line of a node's log says; undefined if it is something else, such as a crash. */
+/** What a line of a node's log says, as a terminal may be shown it; undefined if it is something else, such as a crash. */
 function logEntry(line: string): LogEntry | undefined {
   if (!line.startsWith('{')) return undefined;
   try {
-    return JSON.parse(line) as LogEntry;
+    return JSON.parse(line, (_, value: unknown) => (typeof value === 'string' ? printable(value) : value)) as LogEntry;
   } catch {
     return undefined;
   }

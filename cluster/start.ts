@@ -1,6 +1,7 @@
 /** What `npm start` runs: the stores that are not configured, the nodes, a load balancer before them, and an orderly end to all. */
 import { rmSync } from 'node:fs';
 import path from 'node:path';
+import { printable } from '../src/domain/printable.js';
 import { announce } from './announcement.js';
 import { removeClusterFile, writeClusterFile } from './cluster-file.js';
 import { serveControl, type Control } from './control.js';
@@ -43,7 +44,7 @@ export async function start(argv: readonly string[]): Promise<number> {
     await run(place, claim, running, signals);
   } catch (error) {
     code = 1;
-    if (!signals.stopping()) console.error(error instanceof StartFault ? `\n${error.message}\n` : error);
+    if (!signals.stopping()) console.error(error instanceof StartFault ? `\n${printable(error.message)}\n` : error);
   }
   try {
     if (place !== undefined && claim !== undefined) await stopAll(place, running, signals);
@@ -109,7 +110,7 @@ async function run(place: Place, claim: RunClaim, running: Running, signals: Sto
 }
 
 function say(line: string): void {
-  console.log(line);
+  console.log(printable(line));
 }
 
 /** The files that tell others what runs and where; they are there only while it does. */

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { first, type Runner, type Session } from './session.js';
 import { fields } from './table.js';
 import { time } from './times.js';
+import { line } from './text.js';
 
 interface Keys {
   readonly current: string;
@@ -60,7 +61,7 @@ function addTenants(program: Command, run: Runner): void {
         const tenant = (await session.api.call('POST', '/admin/tenants', {
           json: { name: first(operands) },
         })) as Tenant;
-        session.show(tenant, () => `created ${tenant.name}; a token: carillon token create ${tenant.name}\n`);
+        session.show(tenant, () => line`created ${tenant.name}; a token: carillon token create ${tenant.name}`);
       }),
     );
   group
@@ -110,7 +111,7 @@ function addTokens(program: Command, run: Runner): void {
       run(async (session, _options, operands) => {
         const path = `${tokensPath(first(operands))}/${encodeURIComponent(operands[1] ?? '')}`;
         const revoked = (await session.api.call('DELETE', path)) as { id: string };
-        session.show(revoked, () => `revoked ${revoked.id}\n`);
+        session.show(revoked, () => line`revoked ${revoked.id}`);
       }),
     );
 }
