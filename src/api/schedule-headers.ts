@@ -2,6 +2,7 @@
 
 import type { Config } from '../config.js';
 import type { Chance } from '../domain/clock.js';
+import type { CronExpression } from '../domain/cron/expression.js';
 import { DAY_MS, parseDuration } from '../domain/duration.js';
 import { CarillonError } from '../domain/errors.js';
 import { checkScheduleId, generatedScheduleId, ID_CHANCE_BYTES } from '../domain/ids.js';
@@ -22,6 +23,7 @@ export const SCHEDULE_ONLY_SETTINGS = [
   'Carillon-Window',
   'Carillon-Start',
   'Carillon-End',
+  'Carillon-Anchor',
   'Carillon-Time-Zone',
   'Carillon-Keep',
 ] as const;
@@ -59,7 +61,7 @@ export function readDefinition(source: ScheduleSource, config: Config): Schedule
     );
   }
   const timeZone = valueOf(settings, 'Carillon-Time-Zone');
-  expressionOf({ cron, timeZone });
+  const { kind } = expressionOf({ cron, timeZone });
   const misfire = valueOf(settings, 'Carillon-Misfire');
   const { policy, windowMs } = misfire === null ? defaultMisfire(config) : readMisfire(misfire, config);
   return {
@@ -73,6 +75,7 @@ export function readDefinition(source: ScheduleSource, config: Config): Schedule
     overlap: readOverlap(settings),
     windowMs: readWindowMs(settings),
     ...readBounds(settings),
+    anchorMs: readAnchor(settings, kind),
     keyTemplate: readKeyTemplate(settings),
   };
 }
@@ -121,6 +124,13 @@ function readBounds(settings: RequestSettings): Pick<ScheduleDefinition, 'startA
     throw new CarillonError('INVALID_REQUEST', 'Carillon-End lies before Carillon-Start');
   }
   return { startAtMs, endAtMs };
+}
+
+function readAnchor(settings: RequestSettings, kind: CronExpression['kind']): number | null {
+  const text = valueOf(settings, 'Carillon-Anchor');
+  if (text === null) return null;
+  if (kind === 'interval') return parseInstant(text, 'Carillon-Anchor', 'seconds');
+  throw new CarillonError('INVALID_REQUEST', 'Carillon-Anchor belongs to "@every …"; a calendar needs no beginning');
 }
 
 function readKeyTemplate(settings: RequestSettings): string | null {
