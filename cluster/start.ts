@@ -8,8 +8,9 @@ import { serveControl, type Control } from './control.js';
 import { configuredCredentials, localCredentials, type Credentials } from './credentials.js';
 import { stopLeftHaproxy } from './haproxy.js';
 import { LocalNodes } from './local-nodes.js';
-import { untilReady } from './node-process.js';
+import { nodeCommand, untilReady } from './node-process.js';
 import { nodeEnvironment, placeNodes } from './node-settings.js';
+import type { Account } from './postgres-account.js';
 import { claimHome, readPlace, requireFreeAddress, type Place } from './place.js';
 import { freePort, isFree } from './ports.js';
 import { writePrivate } from './private-file.js';
@@ -18,6 +19,7 @@ import { endProcess } from './server-process.js';
 import { readArguments } from './start-arguments.js';
 import { StartFault } from './start-fault.js';
 import { listenForStop, type StopSignals } from './stop-signals.js';
+import { unprivilegedAccount } from './unprivileged.js';
 import { startSurroundings } from './surroundings.js';
 
 /** Time a stopping node gets beyond its drain limit. */
@@ -82,6 +84,7 @@ async function run(place: Place, claim: RunClaim, running: Running, signals: Sto
   const nodes = new LocalNodes({
     places,
     environmentOf: (node) => nodeEnvironment(shared, node),
+    command: nodeCommand(accountOfNodes(place), say),
     say,
     onChange: () => tell(),
   });
@@ -107,6 +110,16 @@ async function run(place: Place, claim: RunClaim, running: Running, signals: Sto
   await Promise.race([signals.requested, ended]);
   if (!signals.stopping())
     throw new StartFault(`The node ended by itself (${await ended}); its log is ${places[0]?.log}`);
+}
+
+/** Ports below this are for root, and a single node listens on the one that is configured. */
+const OPEN_PORTS = 1_024;
+
+function accountOfNodes({ home, single, port }: Place): Account | undefined {
+  const account = unprivilegedAccount('A node', path.join(home, 'postgres', 'cluster'), say);
+  if (account === undefined || !single || port >= OPEN_PORTS) return account;
+  say(`The node runs as root: only root may listen on port ${port}`);
+  return undefined;
 }
 
 function say(line: string): void {

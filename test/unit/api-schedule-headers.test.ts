@@ -51,7 +51,7 @@ describe('a schedule', () => {
       startAtMs: null,
       endAtMs: null,
       keyTemplate: null,
-    anchorMs: null,
+      anchorMs: null,
       method: 'POST',
       maxRetries: 3,
     });
