@@ -20,6 +20,8 @@ interface Service {
   readonly profiles?: readonly string[];
   readonly depends_on?: readonly string[] | Readonly<Record<string, { condition: string }>>;
   readonly healthcheck?: { readonly test: readonly string[] };
+  readonly configs?: readonly { readonly source: string; readonly target: string }[];
+  readonly secrets?: readonly string[];
   readonly stop_grace_period?: string;
   readonly init?: boolean;
 }
@@ -27,6 +29,8 @@ interface Service {
 const compose = parse(read('docker-compose.yml'), { merge: true }) as {
   readonly services: Readonly<Record<string, Service>>;
   readonly volumes: Readonly<Record<string, null>>;
+  readonly configs: Readonly<Record<string, { readonly content: string }>>;
+  readonly secrets: Readonly<Record<string, { readonly environment: string }>>;
 };
 const service = (name: string): Service => {
   const found = compose.services[name];
@@ -138,6 +142,25 @@ describe('the services', () => {
       expect(service(name).command?.join(' ')).toContain('--maxmemory-policy noeviction');
     }
     expect(service('redis').command?.join(' ')).toContain('--appendonly yes');
+  });
+
+  // Issue 11, A9: `ps` and `docker inspect` show arguments.
+  it('have no secret among their arguments, and passwords of stores in files', () => {
+    for (const [name, { command = [], healthcheck }] of Object.entries(compose.services)) {
+      const words = [...command, ...(healthcheck?.test ?? [])].join(' ');
+      expect(words, name).not.toMatch(/\$\{?\w*(?:PASSWORD|TOKEN|KEY|URL)/);
+    }
+    for (const name of ['redis', 'lock-1', 'lock-2', 'lock-3']) {
+      const { command = [], configs = [], environment, healthcheck } = service(name);
+      expect([command[1], environment]).toEqual([configs[0]?.target, undefined]);
+      expect(healthcheck?.test.at(-1)).toContain(configs[0]?.target);
+      const { content = '' } = compose.configs[configs[0]?.source ?? ''] ?? {};
+      expect(interpolated(content, SECRETS)).toBe('requirepass redisPassword\n');
+    }
+    const { environment, secrets = [] } = service('postgres');
+    expect(environment?.POSTGRES_PASSWORD).toBeUndefined();
+    expect(environment?.POSTGRES_PASSWORD_FILE).toBe(`/run/secrets/${secrets[0]}`);
+    expect(compose.secrets[secrets[0] ?? '']?.environment).toBe('POSTGRES_PASSWORD');
   });
 
   it('let a node stop in its own time, under an init', () => {
