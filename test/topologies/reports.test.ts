@@ -5,6 +5,7 @@ import { Cluster, type Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createRedis, createSubscriber, openRedis } from '../../src/queue/connect.js';
+import { Subscriptions } from '../../src/queue/subscriptions.js';
 import { shardKeys } from '../../src/queue/keys.js';
 import { RedisClock } from '../../src/queue/redis-clock.js';
 import { queueError } from '../../src/queue/script.js';
@@ -77,25 +78,25 @@ describe('on a Redis Cluster (report 25: CROSSSLOT)', () => {
     const settings = { url: inject('redisUrl'), timeoutMs, onTrouble: () => undefined };
     const subscriber = createSubscriber(settings);
     await openRedis(subscriber, timeoutMs);
-    await subscriber.subscribe('t:topologies');
-    const heard = (): Promise<string> =>
-      new Promise((resolve) => subscriber.once('message', (_channel, text) => resolve(text)));
-    const first = heard();
+    const subscriptions = new Subscriptions(subscriber);
+    let heard: (text: string) => void = () => undefined;
+    subscriptions.onMessage((_channel, text) => heard(text));
+    const next = (): Promise<string> => new Promise((resolve) => (heard = resolve));
+    await subscriptions.add(['t:topologies']);
+    const first = next();
     await redis.publish('t:topologies', 'one');
     expect(await first).toBe('one');
 
-    const [port, again] = [subscriber.stream.remotePort, new Promise((resolve) => subscriber.once('ready', resolve))];
+    const [port, renewed] = [
+      subscriber.stream.remotePort,
+      new Promise<void>((resolve) => subscriptions.onRenewed(resolve)),
+    ];
     subscriber.disconnect(true);
-    await again;
+    await renewed;
     expect(subscriber.stream.remotePort).not.toBe(port);
-    let second = '';
-    void heard().then((text) => (second = text));
-    // Subscribing again is the first thing that a connection does, but nobody says when it is done.
-    const publishAgain = async (): Promise<string> => {
-      await redis.publish('t:topologies', 'two');
-      return second;
-    };
-    await expect.poll(publishAgain, { timeout: 5_000 }).toBe('two');
+    const second = next();
+    await redis.publish('t:topologies', 'two');
+    expect(await second).toBe('two');
     subscriber.disconnect();
   });
 });
