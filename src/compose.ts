@@ -324,6 +324,7 @@ function actorParts(given: {
       retriedAnswerBytes: config.CARILLON_CALLBACK_ANSWER_BYTES,
       copiedSourceBytes: config.CARILLON_CALLBACK_SOURCE_BYTES,
       depthMax: config.CARILLON_DEPTH_MAX,
+      leastRetryDelayMs: config.CARILLON_RETRY_DELAY_MIN_MS,
     },
   });
   const firing = new Firing({

@@ -246,6 +246,12 @@ export const SETTINGS = {
   CARILLON_TIMEOUT_MAX_MS: integer(15 * MINUTE, 100, 2 * HOUR, 'Longest timeout that a message may ask for.'),
   CARILLON_RETRIES: integer(3, 0, 100, 'Default number of retries.'),
   CARILLON_RETRIES_MAX: integer(100, 0, 1_000, 'Most retries that a message may ask for.'),
+  CARILLON_RETRY_DELAY_MIN_MS: integer(
+    SECOND,
+    0,
+    HOUR,
+    'Nothing is tried again sooner, whatever a message or an answer says: a failing callback of each of many failing attempts would be a flood.',
+  ),
   CARILLON_ALLOW_PRIVATE_DESTINATIONS: flag(false, 'Whether private, loopback and link-local addresses may be called.'),
 
   CARILLON_BODY_MAX_BYTES: integer(MIB, KIB, 64 * MIB, 'Largest message body.'),

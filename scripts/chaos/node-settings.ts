@@ -57,6 +57,7 @@ export function nodeEnvironment(
     CARILLON_CURRENT_SIGNING_KEY: SIGNING_KEYS.current,
     CARILLON_NEXT_SIGNING_KEY: SIGNING_KEYS.next,
     CARILLON_ALLOW_PRIVATE_DESTINATIONS: true,
+    CARILLON_RETRY_DELAY_MIN_MS: 0,
     CARILLON_LEASE_MS: leaseMs,
     CARILLON_HEARTBEAT_MS: Math.round(leaseMs / 5),
     CARILLON_JOIN_GRACE_MS: Math.round(1.2 * leaseMs),

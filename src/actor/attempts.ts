@@ -27,6 +27,8 @@ export interface AttemptSettings extends CallbackSettings {
   readonly answerBytes: number;
   /** Callbacks that lie deeper are recorded and not sent. */
   readonly depthMax: number;
+  /** Nothing is tried again sooner. */
+  readonly leastRetryDelayMs: number;
 }
 
 /** What follows an attempt for its entry in the queue. */
@@ -123,7 +125,7 @@ export class Attempts {
     const answered = result.kind === 'response';
     // Drawing chance is slow, and a success has no delay to spread.
     const chance = isSuccess(result) ? 0 : (this.#chance(1)[0] ?? 0) / 256;
-    const verdict = judge(message, attempt, result, endedAtMs, chance);
+    const verdict = judge(message, attempt, result, endedAtMs, chance, this.#settings.leastRetryDelayMs);
     const exhausted = verdict.state === 'failed';
     const isLast = verdict.state !== 'pending';
     const callbacks = callbacksOf(

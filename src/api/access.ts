@@ -74,8 +74,9 @@ export function authenticate(app: FastifyInstance, paths: KnownPaths, services: 
   app.addHook('onRequest', async (request) => {
     const access = accessOf(request, paths);
     if (access === 'open') return;
-    // A token in the query can only be meant for us; Authorization may then be for the destination.
-    const queryToken = request.target.token;
+    // A token in the query can only be meant for us; Authorization may then be for the destination. An administrator's is not taken from
+    // there: addresses are written down in many places.
+    const queryToken = access === 'tenant' ? request.target.token : null;
     const token = queryToken ?? bearerToken(request.headers.authorization);
     request.authorizationIsOurs = queryToken === null;
     if (access === 'metrics' && token !== null && (await configuredAdmin.admits(token))) return;

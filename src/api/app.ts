@@ -7,7 +7,7 @@ import { trustedProxies } from '../config.js';
 import { CarillonError } from '../domain/errors.js';
 import { areaOf, authenticate, requireAccess } from './access.js';
 import { readBodies } from './body-reader.js';
-import { answerExpectation, answerFault, answerUnreadable } from './faults.js';
+import { answerConnect, answerExpectation, answerFault, answerUnreadable } from './faults.js';
 import { jsonLimits } from './json-scanner.js';
 import { KnownPaths } from './known-paths.js';
 import { openApi } from './openapi.js';
@@ -91,6 +91,7 @@ export function buildApp(services: ApiServices): FastifyInstance {
 
   app.server.maxConnections = config.CARILLON_CONNECTIONS_MAX;
   app.server.on('checkExpectation', answerExpectation);
+  app.server.on('connect', answerConnect);
   requireAccess(app);
   app.decorateRequest('target', { getter: targetOf(targets) });
   app.decorateRequest('jsonLimits', { getter: () => limits });

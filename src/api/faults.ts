@@ -2,6 +2,7 @@
 
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { CarillonError } from '../domain/errors.js';
 import { ERROR_STATUS, RETRY_AFTER_SECONDS } from './error-status.js';
@@ -87,6 +88,16 @@ export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): 
     status: 400,
     text: `this is no valid HTTP request: ${error.message}; percent-encode what a URL or header cannot hold`,
   };
+  endWith(socket, { status, text });
+}
+
+/** Answers CONNECT, for which node:http has no answer of its own: this is no proxy. */
+export function answerConnect(_request: IncomingMessage, socket: Duplex): void {
+  socket.on('error', () => socket.destroy());
+  endWith(socket, { status: 405, text: 'this is no proxy: CONNECT is not taken' });
+}
+
+function endWith(socket: Duplex, { status, text }: Fault): void {
   const body = JSON.stringify({ error: text });
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,

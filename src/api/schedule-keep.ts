@@ -2,8 +2,9 @@
 // a callback.
 
 import { CarillonError } from '../domain/errors.js';
-import { mergeRedactFields } from '../domain/redaction.js';
+import { mergeRedactFields, parseRedaction } from '../domain/redaction.js';
 import type { ScheduleDefinition } from '../domain/schedule.js';
+import { parseUrl } from '../domain/url.js';
 import { valueOf } from './delivery-headers.js';
 import type { RequestSettings } from './request-settings.js';
 
@@ -31,14 +32,39 @@ export function readKeep(settings: RequestSettings): readonly KeptPart[] {
   });
 }
 
-/** The definition with these parts as the existing one has them. What is redacted of them stays redacted. */
+/**
+ * The definition with these parts as the existing one has them. What is redacted of them stays redacted. Throws INVALID_REQUEST when that
+ * would go to another server.
+ */
 export function keepParts(
   definition: ScheduleDefinition,
   parts: readonly KeptPart[],
   existing: ScheduleDefinition,
 ): ScheduleDefinition {
+  refuseToTurnAway(definition, parts, existing);
   const kept = Object.fromEntries(parts.map((part) => [FIELDS[part], existing[FIELDS[part]]]));
   // One that keeps `redact` says with it which fields there are to be.
   const redact = parts.includes('redact') ? existing.redact : mergeRedactFields(existing.redact, definition.redact);
   return parts.length === 0 ? definition : { ...definition, ...kept, redact };
+}
+
+/** Throws INVALID_REQUEST: what is hidden from whoever edits is not sent to a receiver that never had it. */
+function refuseToTurnAway(
+  definition: ScheduleDefinition,
+  parts: readonly KeptPart[],
+  { destination, redact }: ScheduleDefinition,
+): void {
+  if (redact === null || originOf(definition.destination) === originOf(destination)) return;
+  const hidden = parseRedaction(redact);
+  const hides = { body: hidden.body, headers: hidden.allHeaders || hidden.headers.length > 0 };
+  const part = (['body', 'headers'] as const).find((name) => parts.includes(name) && hides[name]);
+  if (part === undefined) return;
+  throw new CarillonError(
+    'INVALID_REQUEST',
+    `Carillon-Keep has ${part}, which is redacted, and the destination is another server than before: give ${part} anew`,
+  );
+}
+
+function originOf(destination: string): string {
+  return parseUrl(destination)?.origin ?? destination;
 }

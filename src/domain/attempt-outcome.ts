@@ -17,13 +17,14 @@ export type Verdict =
   | { readonly state: 'pending'; readonly nextAttemptAtMs: number }
   | { readonly state: 'failed' };
 
-/** `attempt` counts from 1; `chance` in [0, 1) spreads the default delays. */
+/** `attempt` counts from 1; `chance` in [0, 1) spreads the default delays. Nothing is tried again sooner than after `leastDelayMs`. */
 export function judge(
   message: Pick<Message, 'maxRetries' | 'retryDelay'>,
   attempt: number,
   result: AttemptResult,
   nowMs: number,
   chance: number,
+  leastDelayMs = 0,
 ): Verdict {
   if (result.kind === 'response' && result.status >= 200 && result.status <= 299) return { state: 'delivered' };
   const decision = nextRetry({
@@ -35,6 +36,6 @@ export function judge(
     chance,
   });
   return decision.kind === 'retry'
-    ? { state: 'pending', nextAttemptAtMs: Math.ceil(nowMs + decision.delayMs) }
+    ? { state: 'pending', nextAttemptAtMs: Math.ceil(nowMs + Math.max(decision.delayMs, leastDelayMs)) }
     : { state: 'failed' };
 }

@@ -56,6 +56,9 @@ describe('a caller', () => {
   it('may give the token in the query', async () => {
     expect((await as(null, 'GET', `/v2/keys?qstash_token=${node.token}`)).status).toBe(200);
     expect((await as(null, 'GET', '/v2/keys?qstash_token=wrong')).status).toBe(401);
+    // An administrator's is taken from the header alone: addresses are written down in many places.
+    expect((await as(null, 'GET', `/admin/tenants?qstash_token=${node.adminToken}`)).status).toBe(401);
+    expect((await as(null, 'GET', `/metrics?qstash_token=${node.adminToken}`)).status).toBe(401);
   });
 
   it('with another scheme than bearer has no token', async () => {

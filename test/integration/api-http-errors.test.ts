@@ -37,6 +37,12 @@ describe('a request that HTTP refuses is answered with a text', () => {
     expect(body.error.length).toBeLessThan(200);
   });
 
+  it('when it takes the node for a proxy', async () => {
+    const answer = await answerTo('CONNECT 127.0.0.1:80 HTTP/1.1', 'Host: x');
+    expect(answer.status).toBe(405);
+    expect(JSON.parse(answer.body.toString())).toEqual({ error: 'this is no proxy: CONNECT is not taken' });
+  });
+
   it('save for HTTP/1.0, which has no Host', async () => {
     expect((await answerTo('GET /v2/keys HTTP/1.0', token())).status).toBe(200);
   });

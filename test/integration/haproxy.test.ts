@@ -1,6 +1,6 @@
 /** The load balancer before the nodes: who gets a request, what of it arrives, and that nothing is sent twice. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { startHaproxy } from '../../cluster/haproxy.js';
@@ -168,6 +168,34 @@ describe('a request', () => {
       socket.once('close', () => resolve(text));
     });
     expect(answer).toMatch(/^HTTP\/1.1 101 [^]*ping$/);
+  });
+});
+
+describe('an address that opens many connections and says nothing', () => {
+  const PER_ADDRESS = 1_000;
+
+  it('gets a quarter of them, and shuts nobody else out', async () => {
+    const from = { host: '127.0.0.1', port: haproxy.port, localAddress: '127.0.0.2' };
+    const opened = await Promise.all(
+      Array.from({ length: PER_ADDRESS + 50 }, () => {
+        const socket = connect(from);
+        socket.on('error', () => undefined);
+        return new Promise<Socket>((resolve) => {
+          for (const event of ['connect', 'close']) socket.once(event, () => resolve(socket));
+        });
+      }),
+    );
+    try {
+      const closed = (): number => opened.filter(({ closed: isClosed }) => isClosed).length;
+      // Bytes say that a connection is still wanted, and find out whether it is.
+      opened.forEach((socket) => socket.write('GET / HTTP/1.1\r\n'));
+      opened.forEach((socket) => socket.resume());
+      await expect.poll(closed, { timeout: 5_000 }).toBeGreaterThanOrEqual(50);
+      expect(closed()).toBeLessThan(100);
+      expect(await ask()).toMatch(/^(?:one|two)$/);
+    } finally {
+      for (const socket of opened) socket.destroy();
+    }
   });
 });
 

@@ -348,6 +348,7 @@ export class SimulatedNode {
           retriedAnswerBytes: 0,
           copiedSourceBytes: 0,
           depthMax: 16,
+          leastRetryDelayMs: 0,
         },
       }),
       firing: { fire: () => Promise.reject(new Error('there are no schedules in the simulation')) },

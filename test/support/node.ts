@@ -92,6 +92,9 @@ export async function startTestNode(changes: Partial<Config> = {}): Promise<Test
     CARILLON_HEARTBEAT_MS: 50,
     CARILLON_LEAVE_MS: 0,
     CARILLON_ALLOW_PRIVATE_DESTINATIONS: true,
+    CARILLON_RETRY_DELAY_MIN_MS: 0,
+    // Tests ask for many lists at once, also on a busy machine.
+    CARILLON_READ_WAIT_MS: 10_000,
     CARILLON_LOG_LEVEL: 'silent',
     ...changes,
   };

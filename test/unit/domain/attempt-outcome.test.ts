@@ -47,4 +47,21 @@ describe('a verdict', () => {
     const verdict = judge(message, 1, error, nowMs + 0.3, 0);
     expect(verdict).toEqual({ state: 'pending', nextAttemptAtMs: nowMs + 1_501 });
   });
+
+  it.each(['0', '10', '900'])('waits for the least delay where the message asks for %s ms', (retryDelay) => {
+    const verdict = judge({ maxRetries: 100, retryDelay }, 1, error, nowMs, 0, 1_000);
+    expect(verdict).toEqual({ state: 'pending', nextAttemptAtMs: nowMs + 1_000 });
+  });
+
+  it('waits for the least delay where the receiver says now', () => {
+    const verdict = judge(
+      { maxRetries: 1, retryDelay: null },
+      1,
+      answer(503, { 'retry-after': ['0'] }),
+      nowMs,
+      0,
+      1_000,
+    );
+    expect(verdict).toEqual({ state: 'pending', nextAttemptAtMs: nowMs + 1_000 });
+  });
 });
