@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Backoff } from './backoff.js';
 import { ControlFault } from './control.js';
 import type { NodeRecord } from './cluster-file.js';
+import { heapArguments } from './heap-limit.js';
 import { startNode, untilReady, type NodeEnd, type NodeProcess } from './node-process.js';
 import type { NodePlace } from './node-settings.js';
 import type { ProcessIdentity } from './processes.js';
@@ -119,7 +120,9 @@ export class LocalNodes {
 
   #spawn(member: Member): NodeProcess {
     const { place, prefix } = member;
-    const started = startNode({ environment: this.options.environmentOf(place), log: place.log, prefix });
+    const environment = this.options.environmentOf(place);
+    const nodeArguments = heapArguments(environment, this.#members.length);
+    const started = startNode({ environment, nodeArguments, log: place.log, prefix });
     member.process = started;
     member.startedAtMs = performance.now();
     member.ended = undefined;

@@ -35,6 +35,8 @@ const ENDED_ON_PURPOSE: ReadonlySet<NodeJS.Signals> = new Set(['SIGKILL', 'SIGTE
 
 export interface NodeStart {
   readonly environment: NodeJS.ProcessEnv;
+  /** Of Node.js itself, such as its heap's limit. */
+  readonly nodeArguments: readonly string[];
   /** File that its log is appended to. */
   readonly log: string;
   /** Stands before each of its lines on the screen. */
@@ -42,9 +44,9 @@ export interface NodeStart {
 }
 
 /** Starts the node in a session of its own, so that Ctrl-C in the terminal does not reach it before we say so. */
-export function startNode({ environment, log, prefix }: NodeStart): NodeProcess {
+export function startNode({ environment, nodeArguments, log, prefix }: NodeStart): NodeProcess {
   rotate(log);
-  const child = spawn(process.execPath, [MAIN], {
+  const child = spawn(process.execPath, [...nodeArguments, MAIN], {
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: environment,
