@@ -4,9 +4,11 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ensureHaproxyBinary } from './haproxy-binary.js';
+import type { Account } from './postgres-account.js';
 import { writePrivate } from './private-file.js';
 import { isRunning } from './processes.js';
 import { endProcess, recordedProcess, recordProcess, spawnServer, type LocalStore } from './server-process.js';
+import { unprivilegedAccount } from './unprivileged.js';
 
 export interface HaproxyOptions {
   /** Folder for its configuration and process record; made if missing. */
@@ -52,12 +54,14 @@ export async function startHaproxy(options: HaproxyOptions): Promise<LocalStore>
   const dir = path.resolve(options.dir);
   const host = options.host ?? '127.0.0.1';
   const log = options.log ?? path.join(dir, 'haproxy.log');
+  const say = options.say ?? ((line: string) => console.warn(line));
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const binary = await ensureHaproxyBinary(path.join(dir, 'install.log'), options.say ?? (() => undefined));
+  const binary = await ensureHaproxyBinary(path.join(dir, 'install.log'), say);
   await stopLeftHaproxy(dir);
+  const account = unprivilegedAccount('HAProxy', dir, say);
   const file = path.join(dir, 'haproxy.cfg');
   const sign = `/haproxy-${randomUUID()}`;
-  writePrivate(file, haproxyConfiguration(readFileSync(TEMPLATE, 'utf8'), { ...options, host, sign }));
+  writePrivate(file, haproxyConfiguration(readFileSync(TEMPLATE, 'utf8'), { ...options, host, sign, account }));
   // -db: in the foreground, without a master process, whatever the configuration says.
   const server = await spawnServer({ file: binary.file, args: ['-db', '-f', file], cwd: dir }, log);
   recordProcess(dir, server.identity);
@@ -103,6 +107,7 @@ interface Filling extends HaproxyOptions {
   readonly host: string;
   /** A path that nobody but this process of HAProxy answers. */
   readonly sign: string;
+  readonly account: Account | undefined;
 }
 
 /** The template with everything filled in; throws if a name is none that HAProxy takes. */
@@ -116,6 +121,7 @@ function haproxyConfiguration(template: string, options: Filling): string {
     answerMs: String(ANSWER_MS),
     hardStopMs: String(HARD_STOP_MS),
     sign: options.sign,
+    account: options.account === undefined ? '' : `uid ${options.account.uid}\n    gid ${options.account.gid}`,
     checkMs: String(CHECK_MS),
   };
   return template.replace(/\{\{(\w+)\}\}/g, (_, name: string) => {

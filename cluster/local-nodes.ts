@@ -6,15 +6,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Backoff } from './backoff.js';
 import { ControlFault } from './control.js';
 import type { NodeRecord } from './cluster-file.js';
-import { heapArguments } from './heap-limit.js';
 import { startNode, untilReady, type NodeEnd, type NodeProcess } from './node-process.js';
 import type { NodePlace } from './node-settings.js';
 import type { ProcessIdentity } from './processes.js';
+import type { Command } from './server-process.js';
 import { StartFault } from './start-fault.js';
 
 export interface LocalNodesOptions {
   readonly places: readonly NodePlace[];
   readonly environmentOf: (node: NodePlace) => NodeJS.ProcessEnv;
+  readonly command: Command;
   readonly say: (line: string) => void;
   /** Told after a node was started or has ended. */
   readonly onChange: () => void;
@@ -120,9 +121,12 @@ export class LocalNodes {
 
   #spawn(member: Member): NodeProcess {
     const { place, prefix } = member;
-    const environment = this.options.environmentOf(place);
-    const nodeArguments = heapArguments(environment, this.#members.length);
-    const started = startNode({ environment, nodeArguments, log: place.log, prefix });
+    const started = startNode({
+      environment: this.options.environmentOf(place),
+      log: place.log,
+      prefix,
+      command: this.options.command,
+    });
     member.process = started;
     member.startedAtMs = performance.now();
     member.ended = undefined;

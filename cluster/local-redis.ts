@@ -1,9 +1,11 @@
 /** Runs a private Redis (or Valkey) server whose data lies in one folder and survives restarts. */
+import { chmodSync, chownSync, existsSync, mkdirSync, renameSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { readAccess, writeAccess, type StoreAccess } from './access-file.js';
 import { freePort, isFree } from './ports.js';
+import type { Account } from './postgres-account.js';
 import { writePrivate } from './private-file.js';
 import { identify, isRunning, signal, type ProcessIdentity } from './processes.js';
 import { ensureRedisBinary, type RedisBinary } from './redis-binary.js';
@@ -16,6 +18,7 @@ import {
   type LocalStore,
   type ServerProcess,
 } from './server-process.js';
+import { giveFolder, hasOtherUser, letPass, unprivileged, unprivilegedAccount } from './unprivileged.js';
 
 export interface RedisOptions {
   /** Folder for data, configuration, log and access; made if missing. */
@@ -28,10 +31,13 @@ export interface RedisOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** File for the server's output; default `redis.log` in the folder. */
   readonly log?: string;
-  /** Gets a line when something must be installed. */
+  /** Gets a line when something must be installed, or keeps root. */
   readonly say?: (line: string) => void;
 }
 
+/** Folder of what the server writes, within the one of what we write. */
+const DATA = 'data';
+const EARLIER_DATA = ['appendonlydir', 'dump.rdb', 'nodes.conf'];
 const READY_TIMEOUT_MS = 120_000;
 const ADOPT_TIMEOUT_MS = 30_000;
 const READY_POLL_MS = 20;
@@ -48,19 +54,26 @@ const STOP_STEPS = [
 export async function startRedis(options: RedisOptions): Promise<LocalStore> {
   const dataDir = path.resolve(options.dataDir);
   const log = options.log ?? path.join(dataDir, 'redis.log');
+  const say = options.say ?? ((line: string) => console.warn(line));
   const access = readAccess(dataDir, 0o700);
+  const account = unprivilegedAccount('Redis', path.join(dataDir, DATA), say);
   const left = await leftRunning(dataDir, access);
-  if (left !== undefined) {
+  if (left !== undefined && hasOtherUser(left.pid, account)) {
+    await endProcess('Redis of an earlier run', left, STOP_STEPS);
+  } else if (left !== undefined) {
     const gone = untilAdoptedGone(left);
     return describe(access, left, gone, true);
   }
-  const binary = await ensureRedisBinary(path.join(dataDir, 'install.log'), options.say ?? (() => undefined));
+  const binary = await ensureRedisBinary(path.join(dataDir, 'install.log'), say);
+  takeOverData(dataDir);
+  giveFolder(path.join(dataDir, DATA), account);
+  letPass(dataDir, account);
   for (let attempt = 1; ; attempt += 1) {
     const kept = options.port ?? access.port;
     const port = kept !== 0 && (options.port !== undefined || (await isFree(kept))) ? kept : await freePort();
     const current = { ...access, port };
     writeAccess(dataDir, current);
-    const server = await launch(binary, dataDir, current, options, log);
+    const server = await launch(binary, dataDir, current, { options, account, say, log });
     const failure = await untilReady(server, current);
     if (failure === undefined) return describe(current, server.identity, server.gone, false);
     const taken = /address already in use/i.test(failure);
@@ -70,27 +83,49 @@ export async function startRedis(options: RedisOptions): Promise<LocalStore> {
   }
 }
 
+interface Launch {
+  readonly options: RedisOptions;
+  readonly account: Account | undefined;
+  readonly say: (line: string) => void;
+  readonly log: string;
+}
+
 async function launch(
   binary: RedisBinary,
   dataDir: string,
   access: StoreAccess,
-  options: RedisOptions,
-  log: string,
+  { options, account, say, log }: Launch,
 ): Promise<ServerProcess> {
   const file = path.join(dataDir, 'redis.conf');
-  writePrivate(file, configuration(dataDir, access, options));
-  const server = await spawnServer({ file: binary.file, argv0: binary.argv0, args: [file], cwd: dataDir }, log);
+  const data = path.join(dataDir, DATA);
+  writePrivate(file, configuration(data, access, options));
+  if (account !== undefined) {
+    chownSync(file, 0, account.gid);
+    chmodSync(file, 0o640);
+  }
+  const own = { file: binary.file, argv0: binary.argv0, args: [file], cwd: data };
+  const server = await spawnServer(unprivileged('Redis', account, own, [binary.file, data], say), log);
   recordProcess(dataDir, server.identity);
   return server;
 }
 
-function configuration(dataDir: string, access: StoreAccess, options: RedisOptions): string {
+/** An earlier version kept the data beside our own files, in the folder that is ours. */
+function takeOverData(dataDir: string): void {
+  const data = path.join(dataDir, DATA);
+  if (existsSync(data)) return;
+  mkdirSync(data, { mode: 0o700 });
+  for (const name of EARLIER_DATA) {
+    if (existsSync(path.join(dataDir, name))) renameSync(path.join(dataDir, name), path.join(data, name));
+  }
+}
+
+function configuration(data: string, access: StoreAccess, options: RedisOptions): string {
   const settings: Record<string, string> = {
     bind: '127.0.0.1',
     port: String(access.port),
     'protected-mode': 'yes',
     requirepass: access.password,
-    dir: JSON.stringify(dataDir),
+    dir: JSON.stringify(data),
     daemonize: 'no',
     appendonly: (options.appendonly ?? true) ? 'yes' : 'no',
     appendfsync: 'everysec',

@@ -2,11 +2,16 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createWriteStream, renameSync, statSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
 import { prettyFactory } from 'pino-pretty';
+import { printable } from '../src/domain/printable.js';
 import { shardRanges } from '../src/domain/shard-ranges.js';
+import type { Account } from './postgres-account.js';
 import { identify, type ProcessIdentity } from './processes.js';
+import type { Command } from './server-process.js';
+import { unprivileged } from './unprivileged.js';
 
 export interface NodeEnd {
   /** In words: "exit code 1", "signal SIGKILL". */
@@ -35,18 +40,32 @@ const ENDED_ON_PURPOSE: ReadonlySet<NodeJS.Signals> = new Set(['SIGKILL', 'SIGTE
 
 export interface NodeStart {
   readonly environment: NodeJS.ProcessEnv;
-  /** Of Node.js itself, such as its heap's limit. */
-  readonly nodeArguments: readonly string[];
   /** File that its log is appended to. */
   readonly log: string;
   /** Stands before each of its lines on the screen. */
   readonly prefix: string;
+  /** The node's program, with its arguments, as the user that it is to be. */
+  readonly command: Command;
+}
+
+/**
+ * What starts a node, with arguments of Node.js: as root, as the user of PostgreSQL, unless it is to listen on a port that only root may have. A line says where it keeps root.
+ */
+export function nodeCommand(
+  account: Account | undefined,
+  nodeArguments: readonly string[],
+  say: (line: string) => void,
+): Command {
+  const command = { file: process.execPath, args: [...nodeArguments, MAIN] };
+  return unprivileged('A node', account, command, [process.execPath, path.dirname(MAIN)], say);
 }
 
 /** Starts the node in a session of its own, so that Ctrl-C in the terminal does not reach it before we say so. */
-export function startNode({ environment, nodeArguments, log, prefix }: NodeStart): NodeProcess {
+export function startNode({ environment, log, prefix, command }: NodeStart): NodeProcess {
   rotate(log);
-  const child = spawn(process.execPath, [...nodeArguments, MAIN], {
+  const child = spawn(command.file, command.args, {
+    ...(command.uid === undefined ? {} : { uid: command.uid }),
+    ...(command.gid === undefined ? {} : { gid: command.gid }),
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: environment,
@@ -111,7 +130,7 @@ function follow(child: ChildProcess, log: string, prefix: string, onFatal: (text
     createInterface({ input: stream, crlfDelay: Infinity }).on('line', (line) => {
       file.write(`${line}\n`);
       const entry = logEntry(line);
-      process.stdout.write(prefix + (entry === undefined ? `${line}\n` : pretty(readable(entry))));
+      process.stdout.write(prefix + (entry === undefined ? `${printable(line)}\n` : pretty(readable(entry))));
       const fatal = entry === undefined ? undefined : fatalText(entry);
       if (fatal !== undefined) onFatal(fatal);
     });
@@ -132,11 +151,11 @@ interface LogEntry {
   readonly err?: { readonly message?: unknown };
 }
 
-/** What a line of a node's log says; undefined if it is something else, such as a crash. */
+/** What a line of a node's log says, as a terminal may be shown it; undefined if it is something else, such as a crash. */
 function logEntry(line: string): LogEntry | undefined {
   if (!line.startsWith('{')) return undefined;
   try {
-    return JSON.parse(line) as LogEntry;
+    return JSON.parse(line, (_, value: unknown) => (typeof value === 'string' ? printable(value) : value)) as LogEntry;
   } catch {
     return undefined;
   }

@@ -30,7 +30,9 @@ export function readPlace(wanted: StartArguments): Place {
 /** Makes the data folder if need be and claims it. Throws a StartFault if it cannot be used, or another Carillon runs on it. */
 export function claimHome({ home, url }: Place): RunClaim {
   try {
-    mkdirSync(path.join(home, 'logs'), { recursive: true });
+    // As root, the user that servers run as must be able to pass.
+    mkdirSync(home, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 });
+    mkdirSync(path.join(home, 'logs'), { recursive: true, mode: 0o700 });
     return claimRun(path.join(home, 'run.json'));
   } catch (error) {
     if (error instanceof AlreadyRunning) {

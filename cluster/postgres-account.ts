@@ -1,4 +1,4 @@
-/** Picks the user PostgreSQL runs as when we are root, which PostgreSQL refuses to be, and how that user reaches its files. */
+/** Picks the user that servers and nodes run as when we are root, which PostgreSQL refuses to be, and how that user reaches its files. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -45,7 +45,7 @@ export function asAccount(account: Account | undefined, command: Command, paths:
   const capability = CAPABILITIES.find(({ bit }) => (boundingSet() & (1n << bit)) !== 0n);
   if (setpriv === undefined || capability === undefined) {
     throw new Error(
-      `PostgreSQL refuses to run as root, and its user ${account.uid} cannot reach ${paths.join(' or ')}: ` +
+      `PostgreSQL refuses to run as root, and the user ${account.uid} cannot reach ${paths.join(' or ')}: ` +
         'move the clone and CARILLON_HOME out of the closed folder, run as an ordinary user, or set CARILLON_DATABASE_URL',
     );
   }

@@ -1,14 +1,17 @@
 /** What `npm start` runs: the stores that are not configured, the nodes, a load balancer before them, and an orderly end to all. */
 import { rmSync } from 'node:fs';
 import path from 'node:path';
+import { printable } from '../src/domain/printable.js';
 import { announce } from './announcement.js';
 import { removeClusterFile, writeClusterFile } from './cluster-file.js';
 import { serveControl, type Control } from './control.js';
 import { configuredCredentials, localCredentials, type Credentials } from './credentials.js';
 import { stopLeftHaproxy } from './haproxy.js';
+import { heapArguments } from './heap-limit.js';
 import { LocalNodes } from './local-nodes.js';
-import { untilReady } from './node-process.js';
+import { nodeCommand, untilReady } from './node-process.js';
 import { nodeEnvironment, placeNodes } from './node-settings.js';
+import type { Account } from './postgres-account.js';
 import { claimHome, readPlace, requireFreeAddress, type Place } from './place.js';
 import { freePort, isFree } from './ports.js';
 import { writePrivate } from './private-file.js';
@@ -17,6 +20,7 @@ import { endProcess } from './server-process.js';
 import { readArguments } from './start-arguments.js';
 import { StartFault } from './start-fault.js';
 import { listenForStop, type StopSignals } from './stop-signals.js';
+import { unprivilegedAccount } from './unprivileged.js';
 import { startSurroundings } from './surroundings.js';
 
 /** Time a stopping node gets beyond its drain limit. */
@@ -43,7 +47,7 @@ export async function start(argv: readonly string[]): Promise<number> {
     await run(place, claim, running, signals);
   } catch (error) {
     code = 1;
-    if (!signals.stopping()) console.error(error instanceof StartFault ? `\n${error.message}\n` : error);
+    if (!signals.stopping()) console.error(error instanceof StartFault ? `\n${printable(error.message)}\n` : error);
   }
   try {
     if (place !== undefined && claim !== undefined) await stopAll(place, running, signals);
@@ -81,6 +85,7 @@ async function run(place: Place, claim: RunClaim, running: Running, signals: Sto
   const nodes = new LocalNodes({
     places,
     environmentOf: (node) => nodeEnvironment(shared, node),
+    command: nodeCommand(accountOfNodes(place), heapArguments(process.env, places.length), say),
     say,
     onChange: () => tell(),
   });
@@ -107,8 +112,18 @@ async function run(place: Place, claim: RunClaim, running: Running, signals: Sto
   if (!signals.stopping()) throw new StartFault(`The node ended (${await ended}); its log is ${places[0]?.log}`);
 }
 
+/** Ports below this are for root, and a single node listens on the one that is configured. */
+const OPEN_PORTS = 1_024;
+
+function accountOfNodes({ home, single, port }: Place): Account | undefined {
+  const account = unprivilegedAccount('A node', path.join(home, 'postgres', 'cluster'), say);
+  if (account === undefined || !single || port >= OPEN_PORTS) return account;
+  say(`The node runs as root: only root may listen on port ${port}`);
+  return undefined;
+}
+
 function say(line: string): void {
-  console.log(line);
+  console.log(printable(line));
 }
 
 /** The files that tell others what runs and where; they are there only while it does. */

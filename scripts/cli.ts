@@ -12,6 +12,7 @@ import { CliFault, processIo, type Io } from './cli/io.js';
 import { addPublish } from './cli/publish.js';
 import { addRuns } from './cli/runs.js';
 import { addSchedule } from './cli/schedule.js';
+import { Screen } from './cli/screen.js';
 import { runnerFor } from './cli/session.js';
 import { addTransfer } from './cli/transfer.js';
 import { oneLine } from './cli/text.js';
@@ -33,7 +34,8 @@ The address and the tokens come from connection.json, which \`npm start\` writes
 Exit codes: 0 done, 1 the API refused or cannot be reached, 2 the command line makes no sense.`;
 
 /** Runs one command; `argv` are the arguments alone. Gives the exit code: 0 done, 1 refused or unreachable, 2 usage. */
-export async function main(argv: readonly string[], io: Io): Promise<number> {
+export async function main(argv: readonly string[], world: Io): Promise<number> {
+  const io = new Screen(world);
   try {
     await programFor(io).parseAsync(argv, { from: 'user' });
     return 0;
@@ -46,7 +48,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   }
 }
 
-function programFor(io: Io): Command {
+function programFor(io: Screen): Command {
   const program = new Command('carillon')
     .description('Schedules and messages, delivered to HTTP endpoints.')
     .version(version())

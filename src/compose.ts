@@ -127,6 +127,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     connectionsPerOrigin: config.CARILLON_CONCURRENCY,
     keepBytes: config.CARILLON_RESPONSE_KEPT_BYTES,
     maxResponseHeaderBytes: config.CARILLON_RESPONSE_HEADER_MAX_BYTES,
+    onRefused: (host, addresses) => log.debug({ host, addresses }, 'a destination resolves to private addresses'),
   });
   const cluster = makeCluster({
     config,

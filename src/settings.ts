@@ -54,6 +54,18 @@ export const SETTINGS = {
   CARILLON_HOME: text('.carillon', 'Folder of the local stores, credentials, logs and connection.json.'),
   CARILLON_HOST: text('127.0.0.1', 'Address the API listens on.'),
   CARILLON_PORT: integer(7117, 0, 65_535, 'Port the API listens on; 0 takes a free one.'),
+  CARILLON_CONNECTIONS_MAX: integer(
+    10_000,
+    10,
+    1_000_000,
+    'Most HTTP connections a node has open; further ones are closed at once.',
+  ),
+  CARILLON_HEADERS_TIMEOUT_MS: integer(
+    20 * SECOND,
+    100,
+    MINUTE,
+    'How long a connection may take to bring the whole headers of a request, its first one from when it was opened.',
+  ),
   CARILLON_TRUSTED_PROXIES: text(
     '',
     'Load balancers whose X-Forwarded-For names the caller: addresses or networks (10.0.0.0/8), comma-separated.',
@@ -120,7 +132,19 @@ export const SETTINGS = {
     '',
     'Origins of pages, beside the node itself, that may open the admin websocket: https://host:port, comma-separated; "*" for any.',
   ),
-  CARILLON_ADMIN_SOCKETS_MAX: integer(2_000, 0, 100_000, 'Most admin websockets a node has open.'),
+  CARILLON_ADMIN_SOCKETS_MAX: integer(2_000, 0, 100_000, 'Most admin websockets of administrators a node has open.'),
+  CARILLON_ADMIN_ANONYMOUS_MAX: integer(
+    1_000,
+    1,
+    100_000,
+    'Most admin websockets without a token so far that a node has open; one more closes the oldest of the address with most.',
+  ),
+  CARILLON_ADMIN_ANONYMOUS_PER_ADDRESS_MAX: integer(
+    20,
+    1,
+    100_000,
+    'Most admin websockets without a token so far of one address (IPv6: one /64 network); one more closes the oldest of them.',
+  ),
   CARILLON_ADMIN_HELLO_MS: integer(5 * SECOND, 100, MINUTE, 'How long an admin websocket may take to say its token.'),
   CARILLON_ADMIN_QUEUE_BYTES: integer(
     MIB,

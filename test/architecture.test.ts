@@ -103,6 +103,9 @@ const PACKAGE_ROOMS: Readonly<Record<string, readonly string[]>> = {
   '@sinclair/typebox': ['api'],
 };
 
+/** Issue 11, A9: what servers and files say reaches a terminal by the screen alone, which neutralises it. */
+const MAY_WRITE: readonly string[] = ['scripts/cli/io.ts', 'scripts/cli/screen.ts'];
+
 const report = (faults: readonly string[]): void => expect(faults, faults.join('\n')).toEqual([]);
 
 describe('imports', () => {
@@ -395,5 +398,21 @@ describe('tests', () => {
 
   it('are run, none alone and none left out', () => {
     report(uses(tests, /\b(?:it|test|describe)(?:\.\w+)*\.(?:only|skip|todo)\b/));
+  });
+});
+
+describe('the command line client', () => {
+  it('writes to its outputs in one place, and makes JSON for them there', () => {
+    const client = tools.filter(({ file }) => file === 'scripts/cli.ts' || file.startsWith('scripts/cli/'));
+    expect(client.length).toBeGreaterThan(10);
+    report(
+      client
+        .filter(({ file }) => !MAY_WRITE.includes(file))
+        .flatMap(({ file, text }) =>
+          [
+            ...text.matchAll(/\b(?:console|process\.(?:stdout|stderr))\.?\w*|\bwriteSync\b|\\u001b|\.out\([^)]*JSON/g),
+          ].map(([found]) => `${file} has ${found}: write with the screen (scripts/cli/screen.ts)`),
+        ),
+    );
   });
 });

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { first, type Runner, type Session } from './session.js';
 import { fields } from './table.js';
+import { line } from './text.js';
 import { time } from './times.js';
 import { addTokens } from './tokens.js';
 
@@ -55,7 +56,7 @@ function addTenants(program: Command, run: Runner): void {
         const tenant = (await session.api.call('POST', '/admin/tenants', {
           json: { name: first(operands) },
         })) as Tenant;
-        session.show(tenant, () => `created ${tenant.name}; a token: carillon token create ${tenant.name}\n`);
+        session.show(tenant, () => line`created ${tenant.name}; a token: carillon token create ${tenant.name}`);
       }),
     );
   group

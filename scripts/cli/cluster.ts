@@ -5,6 +5,7 @@ import { CliFault } from './io.js';
 import { localNodes, startLocalNode, type LocalNode } from './local-cluster.js';
 import { first, type Runner, type Session } from './session.js';
 import { duration } from './times.js';
+import { line } from './text.js';
 
 interface Node {
   readonly id: string;
@@ -40,7 +41,7 @@ export function addCluster(program: Command, run: Runner): void {
     .action(
       run(async (session, _options, operands) => {
         const node = await startLocalNode(session.home, first(operands));
-        session.show(node, () => `${node.name} is ready (process ${node.pid}, ${node.url})\n`);
+        session.show(node, () => line`${node.name} is ready (process ${node.pid}, ${node.url})`);
       }),
     );
   group
@@ -160,5 +161,8 @@ async function drain(session: Session, _options: unknown, operands: readonly str
     throw new CliFault(`${found.length} nodes are called "${wanted}": give the id of one, ${ids}`, 1);
   }
   const answer = await session.api.call('POST', `/admin/nodes/${encodeURIComponent(node.id)}/drain`);
-  session.show(answer, () => `${node.name} hands its ${node.shards} shards over; carillon nodes shows how far it is\n`);
+  session.show(
+    answer,
+    () => line`${node.name} hands its ${node.shards} shards over; carillon nodes shows how far it is`,
+  );
 }

@@ -6,7 +6,7 @@ import { collect } from './request-options.js';
 import { readCount } from './runs.js';
 import { first, type Runner, type Session } from './session.js';
 import { fields } from './table.js';
-import { safeLines } from './text.js';
+import { line, safeLines } from './text.js';
 import { exactTime, time } from './times.js';
 
 interface DlqFilterOptions {
@@ -197,7 +197,7 @@ function bulk(kind: Bulk) {
     const answer = dlqIds.length > 0 ? await handleIds(session, kind, dlqIds) : await handlePages(session, kind, query);
     const handled = kind.handled(answer);
     const ids = [...(answer.responses ?? []), answer].flatMap(({ messageId }) => messageId ?? []);
-    session.show(answer, () => `${ids.map((id) => `${id}\n`).join('')}${kind.done}: ${handled}\n`);
+    session.show(answer, () => `${ids.map((id) => line`${id}`).join('')}${kind.done}: ${handled}\n`);
     const missed = dlqIds.length - handled;
     if (missed > 0) throw new CliFault(`${missed} of ${dlqIds.length} are no dead letters (any more)`, 1);
   };

@@ -11,6 +11,7 @@ import {
 } from './request-options.js';
 import { first, type Runner, type Session } from './session.js';
 import { exactTime, readTime } from './times.js';
+import { line } from './text.js';
 
 interface PublishOptions extends RequestOptions {
   readonly at?: string;
@@ -42,7 +43,7 @@ async function publish(session: Session, options: PublishOptions, operands: read
 function publishedText({ messageId, deduplicated }: Published, { zone }: Session): string {
   const id = fromWireMessageId(messageId);
   const due = id === null ? '' : `, due ${exactTime(messageIdTimeMs(id), zone) ?? ''}`;
-  return `${messageId}  ${deduplicated === true ? 'accepted before' : 'accepted'}${due}\n`;
+  return line`${messageId}  ${deduplicated === true ? 'accepted before' : 'accepted'}${due}`;
 }
 
 async function cancel(session: Session, _options: unknown, messageIds: readonly string[]): Promise<void> {
@@ -50,7 +51,7 @@ async function cancel(session: Session, _options: unknown, messageIds: readonly 
   const answer = (await (messageIds.length === 1
     ? session.api.call('DELETE', `/v2/messages/${encodeURIComponent(only ?? '')}`)
     : session.api.call('DELETE', '/v2/messages', { json: { messageIds } }))) as { cancelled: number };
-  session.show(answer, () => `canceled ${answer.cancelled}\n`);
+  session.show(answer, () => line`canceled ${answer.cancelled}`);
   const missed = messageIds.length - answer.cancelled;
   if (missed > 0) {
     throw new CliFault(`${missed} of ${messageIds.length} messages were not waiting: unknown, or ended before`, 1);

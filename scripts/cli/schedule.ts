@@ -10,7 +10,7 @@ import {
   type RequestOptions,
 } from './request-options.js';
 import { first, type Runner, type Session } from './session.js';
-import { safeLines } from './text.js';
+import { line, safeLines } from './text.js';
 import { fields, type Column } from './table.js';
 import { exactTime, time } from './times.js';
 
@@ -189,18 +189,18 @@ function switchTo(action: 'pause' | 'resume') {
       scheduleId: string;
       isPaused: boolean;
     };
-    session.show(answer, () => `${answer.scheduleId} is ${answer.isPaused ? 'paused' : 'not paused'}\n`);
+    session.show(answer, () => line`${answer.scheduleId} is ${answer.isPaused ? 'paused' : 'not paused'}`);
   };
 }
 
 async function remove(session: Session, _options: unknown, operands: readonly string[]): Promise<void> {
   const answer = (await session.api.call('DELETE', pathOf(first(operands)))) as ScheduleView;
-  session.show(answer, () => `deleted ${answer.scheduleId}\n`);
+  session.show(answer, () => line`deleted ${answer.scheduleId}`);
 }
 
 async function trigger(session: Session, _options: unknown, operands: readonly string[]): Promise<void> {
   const answer = (await session.api.call('POST', `${pathOf(first(operands))}/trigger`)) as { messageId: string };
-  session.show(answer, () => `${answer.messageId}  a run by hand of ${first(operands)}\n`);
+  session.show(answer, () => line`${answer.messageId}  a run by hand of ${first(operands)}`);
 }
 
 interface NextOptions {

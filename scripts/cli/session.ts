@@ -2,8 +2,9 @@
 import type { Command } from 'commander';
 import { Api } from './api.js';
 import { connectionOf, homeOf, type ConnectionOptions } from './connection.js';
-import type { Io } from './io.js';
+import type { Screen } from './screen.js';
 import { table, type Column } from './table.js';
+import { oneLine } from './text.js';
 import type { Zone } from './times.js';
 
 /** Options of every command. */
@@ -22,7 +23,7 @@ export class Session {
   #api: Api | undefined;
 
   constructor(
-    readonly io: Io,
+    readonly io: Screen,
     options: CommonOptions,
   ) {
     this.#options = options;
@@ -38,7 +39,8 @@ export class Session {
 
   /** With --json the API's answer as it is, otherwise `text` of it. */
   show(answer: unknown, text: () => string): void {
-    this.io.out(this.#isJson ? `${JSON.stringify(answer, null, 2)}\n` : text());
+    if (this.#isJson) this.io.json(answer, 2);
+    else this.io.out(text());
   }
 
   /** Like `show`, where the text takes further calls. */
@@ -53,19 +55,14 @@ export class Session {
 
   /** For people only: a remark that is no part of the answer. */
   remark(text: string): void {
-    this.io.err(`${text}\n`);
+    this.io.err(`${oneLine(text)}\n`);
   }
 
   /** The state of a message or schedule, in its colour. */
   readonly paintState = (cell: string): string => {
     const colour = COLOURS[cell.trim()];
-    return colour === undefined || !this.#hasColour() ? cell : `\u001b[${colour}m${cell}\u001b[0m`;
+    return colour === undefined ? cell : this.io.paint(cell, colour);
   };
-
-  #hasColour(): boolean {
-    const { environment, columns } = this.io;
-    return columns !== null && (environment.NO_COLOR ?? '') === '' && environment.TERM !== 'dumb';
-  }
 }
 
 const COLOURS: Readonly<Record<string, number>> = {
@@ -87,7 +84,7 @@ export type Work = (session: Session, options: never, operands: readonly string[
 /** Turns what a command does into commander's handler. */
 export type Runner = (work: Work) => (...given: unknown[]) => Promise<void>;
 
-export function runnerFor(io: Io): Runner {
+export function runnerFor(io: Screen): Runner {
   return (work) =>
     async (...given) => {
       const command = given.at(-1) as Command;

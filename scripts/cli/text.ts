@@ -1,21 +1,23 @@
 /** Text as a terminal shows it: how wide it is, how it is cut, and what it must not contain. */
+import { printable } from '../../src/domain/printable.js';
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 /** Shown two columns wide: East Asian wide characters and pictures. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
-/** Control characters, and those that turn the direction of writing: a receiver's answer must not steer the terminal. */
-// eslint-disable-next-line no-control-regex -- control characters are what it looks for
-const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|\p{Surrogate}/gu;
-
 /** One line that is safe to show. */
 export function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim().replace(UNSAFE, '\ufffd');
+  return printable(text.replace(/\s+/g, ' ').trim());
 }
 
 /** Several lines that are safe to show. */
 export function safeLines(text: string): string[] {
-  return text.split(/\r\n|\n/).map((line) => line.replaceAll('\t', '  ').replace(UNSAFE, '\ufffd'));
+  return text.split(/\r\n|\n/).map((line) => printable(line.replaceAll('\t', '  ')));
+}
+
+/** Tag of a template: a line of its own, whatever line breaks its values have. */
+export function line(texts: TemplateStringsArray, ...values: readonly (string | number)[]): string {
+  return `${String.raw({ raw: texts }, ...values.map((value) => oneLine(String(value))))}\n`;
 }
 
 /** Columns that a text takes. */

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import { first, type Runner, type Session } from './session.js';
 import { fields } from './table.js';
+import { line } from './text.js';
 import { exactTime, readTime, time } from './times.js';
 
 interface Token {
@@ -80,7 +81,7 @@ function addGroup(group: Command, run: Runner, { operand, path, id }: Owner): vo
       run(async (session, _options, operands) => {
         const of = `${path(operands)}/${encodeURIComponent(id(operands))}`;
         const revoked = (await session.api.call('DELETE', of)) as { id: string };
-        session.show(revoked, () => `revoked ${revoked.id}\n`);
+        session.show(revoked, () => line`revoked ${revoked.id}`);
       }),
     );
 }

@@ -2,11 +2,13 @@
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { once } from 'node:events';
 import { Option, type Command } from 'commander';
+import { printableJson } from '../../src/domain/printable.js';
 import { CliFault, usageFault } from './io.js';
 import { pagesFrom, type Paged } from './pages.js';
 import { first, type Runner, type Session } from './session.js';
 import { crontabReader } from './transfer/crontab.js';
-import { bullmqReader, readOwnLine, readQstashLine } from './transfer/formats.js';
+import { bullmqReader } from './transfer/bullmq.js';
+import { readOwnLine, readQstashLine } from './transfer/formats.js';
 import { Importer, type ImportTotals } from './transfer/importer.js';
 import type { LineReader } from './transfer/items.js';
 import { readLines } from './transfer/lines.js';
@@ -76,7 +78,7 @@ async function importFile(session: Session, options: ImportOptions, operands: re
   const importer = new Importer(options.dryRun === true ? null : session.api, session.io, {
     ...{ fromLine, batch, patienceMs, isStopped: () => interrupt.signal.aborted },
     onRefused: (refusal) => void refused?.write(`${JSON.stringify(refusal)}\n`),
-    ...(options.dryRun === true && { onItem: (item) => session.io.out(`${JSON.stringify(item)}\n`) }),
+    ...(options.dryRun === true && { onItem: (item) => session.io.json(item) }),
   });
   try {
     await importer.run(source, read);
@@ -172,7 +174,7 @@ async function exportAll(session: Session, options: ExportOptions, operands: rea
   try {
     for (const kind of kinds) {
       for await (const page of pagesOf(session, kind)) {
-        await write(page.items.map((item) => `${JSON.stringify(item)}\n`).join(''));
+        await write(page.items.map((item) => `${printableJson(item)}\n`).join(''));
         counts.set(kind, (counts.get(kind) ?? 0) + page.items.length);
         redacted += page.redacted;
         progress.show({ count: [...counts.values()].reduce((sum, count) => sum + count), share: null, remark: '' });

@@ -6,11 +6,13 @@ import type { ClusterWatch, Viewer } from './cluster-watch.js';
 import { CLOSE, type ClientMessage } from './protocol.js';
 
 const TOKEN_MAX_LENGTH = 4_096;
+/** The one message of a client that is not known yet. */
+const HELLO_MAX_BYTES = 2 * TOKEN_MAX_LENGTH;
 /** Most messages (and pings) of a client within the time. */
 const MESSAGES_MAX = 20;
 const MESSAGES_WITHIN_MS = 10_000;
-/** Close reasons have at most 123 bytes. */
-const REASON_MAX_LENGTH = 120;
+/** Close reasons have at most 123 bytes; ws throws at a longer one. */
+const REASON_MAX_BYTES = 123;
 
 /** What a token is worth. `unavailable`: the table, which knows tokens, is away. */
 export type TokenVerdict = 'admin' | 'tenant' | 'unknown' | 'unavailable';
@@ -27,6 +29,7 @@ export interface AdminSocketParts {
 export class AdminSocket implements Viewer {
   readonly #socket: WebSocket;
   readonly #parts: AdminSocketParts;
+  readonly #mayEnter: (socket: AdminSocket) => boolean;
   #state: 'new' | 'checking' | 'admitted' | 'closing' = 'new';
   #token: string | null = null;
   #answered = true;
@@ -34,10 +37,18 @@ export class AdminSocket implements Viewer {
   #messagesSinceMs: number;
   readonly #helloTimer: NodeJS.Timeout;
 
-  /** `token`: what the upgrade brought, already found good. */
-  constructor(socket: WebSocket, parts: AdminSocketParts, token: string | null) {
+  /**
+   * `token`: what the upgrade brought, already found good. `admit` is asked once, when an administrator is known; false: there are enough.
+   */
+  constructor(
+    socket: WebSocket,
+    parts: AdminSocketParts,
+    token: string | null,
+    admit: (socket: AdminSocket) => boolean,
+  ) {
     this.#socket = socket;
     this.#parts = parts;
+    this.#mayEnter = admit;
     this.#messagesSinceMs = parts.monotonicMs();
     this.#helloTimer = setTimeout(() => {
       if (this.#state === 'new') this.close(CLOSE.helloTimeout, `no hello within ${parts.helloMs} ms`);
@@ -49,10 +60,6 @@ export class AdminSocket implements Viewer {
     // What a broken or misbehaving connection does is known by its close; ws has closed it with the right code by then.
     socket.on('error', () => undefined);
     if (token !== null) this.#admit(token);
-  }
-
-  get isAdmitted(): boolean {
-    return this.#state === 'admitted';
   }
 
   get #isClosing(): boolean {
@@ -93,7 +100,13 @@ export class AdminSocket implements Viewer {
   close(code: number, reason: string): void {
     if (this.#state === 'closing') return;
     this.#ended();
-    this.#socket.close(code, reason.slice(0, REASON_MAX_LENGTH));
+    this.#socket.close(code, inBytes(reason, REASON_MAX_BYTES));
+  }
+
+  /** Cuts it off; the reason reaches a client whose connection takes it at once. */
+  cutOff(code: number, reason: string): void {
+    this.close(code, reason);
+    this.#socket.terminate();
   }
 
   terminate(): void {
@@ -112,6 +125,10 @@ export class AdminSocket implements Viewer {
     if (this.#state === 'closing' || !this.#counted()) return;
     if (isBinary) {
       this.close(1003, 'a binary message: expected JSON text');
+      return;
+    }
+    if (this.#state !== 'admitted' && (data as Buffer).length > HELLO_MAX_BYTES) {
+      this.close(CLOSE.badMessage, `a hello of more than ${HELLO_MAX_BYTES} bytes`);
       return;
     }
     const message = readMessage(data);
@@ -161,10 +178,20 @@ export class AdminSocket implements Viewer {
 
   #admit(token: string): void {
     clearTimeout(this.#helloTimer);
+    if (!this.#mayEnter(this)) {
+      this.close(1013, 'as many consoles as this node takes are open here (CARILLON_ADMIN_SOCKETS_MAX)');
+      return;
+    }
     this.#state = 'admitted';
     this.#token = token;
     this.#parts.watch.join(this).catch(() => this.close(1011, 'the picture could not be made'));
   }
+}
+
+/** As much of a text as fits in so many bytes. */
+function inBytes(text: string, bytes: number): string {
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytes));
+  return text.slice(0, read);
 }
 
 /** A message, or what is wrong with it. */
@@ -178,7 +205,8 @@ function readMessage(data: RawData): ClientMessage | string {
   if (typeof value !== 'object' || value === null || !('type' in value)) return 'expected an object with a type';
   const { type } = value;
   if (type === 'resync') return { type };
-  if (type !== 'hello') return `unknown type ${JSON.stringify(type ?? null).slice(0, 40)}: expected hello or resync`;
+  if (typeof type !== 'string') return 'a type that is no text: expected hello or resync';
+  if (type !== 'hello') return `unknown type ${JSON.stringify(type.slice(0, 40))}: expected hello or resync`;
   const token = 'token' in value ? value.token : undefined;
   if (typeof token !== 'string' || token === '') return 'hello without a token';
   if (token.length > TOKEN_MAX_LENGTH) return `hello with a token longer than ${TOKEN_MAX_LENGTH}`;

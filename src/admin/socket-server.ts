@@ -1,10 +1,11 @@
-// Takes the websocket upgrades of /admin/ws on the node's own HTTP server: checks where they come from, bounds how many there are, and keeps
-// them alive. All other requests that ask for an upgrade are answered as if they had not.
+// Takes the websocket upgrades of /admin/ws on the node's own HTTP server: checks where they come from, bounds how many there are (those whose
+// token is not known yet apart from those of administrators), and keeps them alive. All other requests that ask for an upgrade are answered as if they had not.
 
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws';
 import { AdminSocket, type AdminSocketParts } from './admin-socket.js';
+import { type AnonymousLimits, type AnonymousPlace, AnonymousPlaces } from './anonymous-places.js';
 import { isAllowedOrigin, refuseUpgrade, replayWithoutUpgrade } from './upgrade.js';
 
 const PATH = '/admin/ws';
@@ -12,8 +13,6 @@ const MESSAGE_MAX_BYTES = 16 * 1_024;
 const PING_EVERY_MS = 15_000;
 /** How long a close waits for its answer. */
 const CLOSE_MS = 2_000;
-/** Sockets that have not said their token yet, at most. */
-const UNKNOWN_MAX = 200;
 
 /** With what the types of ws do not know yet. */
 const OPTIONS: ServerOptions & { closeTimeout: number; maxFragments: number; maxBufferedChunks: number } = {
@@ -28,7 +27,12 @@ const OPTIONS: ServerOptions & { closeTimeout: number; maxFragments: number; max
 };
 
 export interface SocketServerParts extends AdminSocketParts {
+  /** Most of administrators. */
   readonly socketsMax: number;
+  /** Most of which nothing is known yet. */
+  readonly anonymous: AnonymousLimits;
+  /** Where a request comes from; null where that is not known. */
+  readonly addressOf: (request: IncomingMessage) => string | null;
   /** Beside the node's own: origins as browsers send them, or "*" for any. */
   readonly origins: readonly string[];
   /** How often the token of an open socket is checked again: so soon ends a socket whose token was revoked or has expired. */
@@ -40,12 +44,15 @@ export interface SocketServerParts extends AdminSocketParts {
 export class AdminSocketServer {
   readonly #parts: SocketServerParts;
   readonly #sockets = new Set<AdminSocket>();
+  readonly #admitted = new Set<AdminSocket>();
+  readonly #anonymous: AnonymousPlaces;
   readonly #server = new WebSocketServer(OPTIONS);
   #timers: NodeJS.Timeout[] = [];
   #stopped = false;
 
   constructor(parts: SocketServerParts) {
     this.#parts = parts;
+    this.#anonymous = new AnonymousPlaces(parts.anonymous);
   }
 
   /** How many are open. */
@@ -74,11 +81,14 @@ export class AdminSocketServer {
   }
 
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const { origins, bearerToken, checkToken } = this.#parts;
+    const { origins, bearerToken, checkToken, addressOf } = this.#parts;
     if (!isAllowedOrigin(request.headers.origin, request.headers.host, origins)) {
       refuseUpgrade(socket, 403, 'this origin may not open a socket here; CARILLON_ADMIN_ORIGINS lists those that may');
       return;
     }
+    // A token that comes with the upgrade is looked up in PostgreSQL: until then nothing is known of this one either.
+    const place = this.#anonymous.take(addressOf(request), () => socket.destroy());
+    socket.once('close', () => place.release());
     const { authorization } = request.headers;
     let token: string | null = null;
     if (authorization !== undefined) {
@@ -91,24 +101,31 @@ export class AdminSocketServer {
       }
     }
     if (socket.destroyed) return;
-    this.#server.handleUpgrade(request, socket, head, (opened) => this.#open(opened, token));
+    this.#server.handleUpgrade(request, socket, head, (opened) => this.#open(opened, token, place));
   }
 
-  #open(opened: WebSocket, token: string | null): void {
-    const unknown = [...this.#sockets].filter((socket) => !socket.isAdmitted).length;
-    const isFull = this.#sockets.size >= this.#parts.socketsMax || (token === null && unknown >= UNKNOWN_MAX);
-    if (isFull || this.#stopped) {
+  #open(opened: WebSocket, token: string | null, place: AnonymousPlace): void {
+    if (this.#stopped) {
       opened.on('error', () => undefined);
-      opened.close(this.#stopped ? 1001 : 1013, this.#stopped ? 'this node stops' : 'too many sockets here');
+      opened.close(1001, 'this node stops');
       return;
     }
-    const socket = new AdminSocket(opened, this.#parts, token);
+    const socket = new AdminSocket(opened, this.#parts, token, (known) => this.#admit(known, place));
+    place.onEvicted = () => socket.cutOff(1013, 'too many sockets here that do not say who they are');
     this.#sockets.add(socket);
     opened.on('close', () => {
       this.#sockets.delete(socket);
+      this.#admitted.delete(socket);
       if (this.#sockets.size === 0) this.#clearTimers();
     });
     if (this.#timers.length === 0) this.#startTimers();
+  }
+
+  #admit(socket: AdminSocket, place: AnonymousPlace): boolean {
+    if (this.#admitted.size >= this.#parts.socketsMax) return false;
+    place.release();
+    this.#admitted.add(socket);
+    return true;
   }
 
   /** Two timers for all sockets; none without any. */

@@ -45,6 +45,8 @@ declare module 'fastify' {
 /** A request must have arrived whole within this time: a slow sender must not hold a socket. */
 const REQUEST_TIMEOUT_MS = 60_000;
 const KEEP_ALIVE_MS = 72_000;
+/** Node.js looks so often which connections exceeded their time. */
+const CONNECTIONS_CHECKED_MS = 5_000;
 /** Beside the forwarded headers and the target there are the settings and what clients add by themselves. */
 const OTHER_HEADERS_BYTES = 16_384;
 /** Longer path parameters name nothing: ids have at most 256 characters, each perhaps percent-encoded. */
@@ -69,6 +71,8 @@ export function buildApp(services: ApiServices): FastifyInstance {
     http: {
       requireHostHeader: false,
       maxHeaderSize: config.CARILLON_HEADERS_MAX_BYTES + config.CARILLON_URL_MAX_BYTES + OTHER_HEADERS_BYTES,
+      headersTimeout: config.CARILLON_HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: Math.min(config.CARILLON_HEADERS_TIMEOUT_MS, CONNECTIONS_CHECKED_MS),
     },
     routerOptions: { maxParamLength: PARAM_MAX_LENGTH },
     rewriteUrl: (raw) => {
@@ -85,6 +89,7 @@ export function buildApp(services: ApiServices): FastifyInstance {
     },
   });
 
+  app.server.maxConnections = config.CARILLON_CONNECTIONS_MAX;
   app.server.on('checkExpectation', answerExpectation);
   requireAccess(app);
   app.decorateRequest('target', { getter: targetOf(targets) });

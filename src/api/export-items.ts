@@ -34,6 +34,7 @@ export function scheduleItem(schedule: Schedule): ExportItem | null {
       'Carillon-Window': durationText(schedule.windowMs),
       'Carillon-Start': instantText(startAtMs),
       'Carillon-End': instantText(endAtMs),
+      'Carillon-Anchor': /@every\b/i.test(schedule.cron) ? instantText(schedule.anchorMs) : null,
       'Carillon-Idempotency-Key': schedule.keyTemplate,
       'Upstash-Delay': durationText(schedule.delayMs),
     },

@@ -19,6 +19,7 @@ export const CARILLON_SETTINGS = [
   'Carillon-Window',
   'Carillon-Start',
   'Carillon-End',
+  'Carillon-Anchor',
   'Carillon-Time-Zone',
   'Carillon-Keep',
 ] as const;

@@ -1,8 +1,10 @@
 // What a publish or schedule request consists of, taken from Fastify's request.
 
+import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
+import { all, compile } from '@fastify/proxy-addr';
 import type { FastifyRequest } from 'fastify';
-import type { Config } from '../config.js';
+import { type Config, trustedProxies } from '../config.js';
 import { checkDestination } from './destination.js';
 import { rawBody } from './json-body.js';
 import { headerLimits, settingsOfHttp, type RequestSettings } from './request-settings.js';
@@ -40,6 +42,16 @@ export function requestSource(request: FastifyRequest, config: Config): RequestS
  * The address at the other end of the socket; behind a trusted load balancer, the one that it names. An IPv4 address in its own form.
  */
 export function callerIp(request: FastifyRequest): string | null {
-  const address = isIP(request.ip) === 0 ? request.raw.socket.remoteAddress : request.ip;
+  return plainAddress(request.ip, request.raw);
+}
+
+/** Returns `callerIp` for requests that Fastify does not see, such as upgrades; it judges load balancers in the same way. */
+export function callerIpOfRaw(config: Config): (request: IncomingMessage) => string | null {
+  const isTrusted = compile(trustedProxies(config));
+  return (request) => plainAddress(all(request, isTrusted).at(-1) ?? '', request);
+}
+
+function plainAddress(found: string, raw: IncomingMessage): string | null {
+  const address = isIP(found) === 0 ? raw.socket.remoteAddress : found;
   return address === undefined ? null : address.replace(/^::ffff:(?=\d+\.)/i, '');
 }

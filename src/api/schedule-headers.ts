@@ -2,6 +2,7 @@
 
 import type { Config } from '../config.js';
 import type { Chance } from '../domain/clock.js';
+import type { CronExpression } from '../domain/cron/expression.js';
 import { ianaName } from '../domain/cron/zone-names.js';
 import { DAY_MS, parseDuration } from '../domain/duration.js';
 import { CarillonError } from '../domain/errors.js';
@@ -23,6 +24,7 @@ export const SCHEDULE_ONLY_SETTINGS = [
   'Carillon-Window',
   'Carillon-Start',
   'Carillon-End',
+  'Carillon-Anchor',
   'Carillon-Time-Zone',
   'Carillon-Keep',
 ] as const;
@@ -61,7 +63,7 @@ export function readDefinition(source: ScheduleSource, config: Config): Schedule
   }
   const givenZone = valueOf(settings, 'Carillon-Time-Zone');
   const timeZone = givenZone === null ? null : ianaName(givenZone);
-  givenExpression({ cron, timeZone });
+  const { kind } = givenExpression({ cron, timeZone });
   const misfire = valueOf(settings, 'Carillon-Misfire');
   const { policy, windowMs } = misfire === null ? defaultMisfire(config) : readMisfire(misfire, config);
   return {
@@ -75,6 +77,7 @@ export function readDefinition(source: ScheduleSource, config: Config): Schedule
     overlap: readOverlap(settings),
     windowMs: readWindowMs(settings),
     ...readBounds(settings),
+    anchorMs: readAnchor(settings, kind),
     keyTemplate: readKeyTemplate(settings),
   };
 }
@@ -123,6 +126,13 @@ function readBounds(settings: RequestSettings): Pick<ScheduleDefinition, 'startA
     throw new CarillonError('INVALID_REQUEST', 'Carillon-End lies before Carillon-Start');
   }
   return { startAtMs, endAtMs };
+}
+
+function readAnchor(settings: RequestSettings, kind: CronExpression['kind']): number | null {
+  const text = valueOf(settings, 'Carillon-Anchor');
+  if (text === null) return null;
+  if (kind === 'interval') return parseInstant(text, 'Carillon-Anchor', 'seconds');
+  throw new CarillonError('INVALID_REQUEST', 'Carillon-Anchor belongs to "@every …"; a calendar needs no beginning');
 }
 
 function readKeyTemplate(settings: RequestSettings): string | null {

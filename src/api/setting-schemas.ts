@@ -58,6 +58,9 @@ export const SCHEDULE_SETTINGS: object = Type.Object({
   'Carillon-Window': optional('Duration up to 1d: occurrences are spread over it, at a fixed place for each schedule'),
   'Carillon-Start': optional('ISO 8601 or Unix seconds: no occurrence before'),
   'Carillon-End': optional('ISO 8601 or Unix seconds: no occurrence after'),
+  'Carillon-Anchor': optional(
+    'ISO 8601 or Unix seconds: an @every fires at this time plus whole periods; default: the creation, which edits leave alone',
+  ),
   'Carillon-Idempotency-Key': optional('Template such as invoice:{yyyy-MM}:acme or {occurrence}'),
   'Carillon-Keep': optional(
     'Of body, headers, callback, failure-callback, redact: what stays as the existing schedule has it, whatever this request has',

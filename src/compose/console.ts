@@ -12,6 +12,7 @@ import { AdminSocketServer } from '../admin/socket-server.js';
 import { StoreProbe } from '../admin/store-probe.js';
 import { Teller } from '../admin/teller.js';
 import { Authenticator, bearerToken, ConfiguredAdmin } from '../api/auth.js';
+import { callerIpOfRaw } from '../api/request-source.js';
 import { adminOrigins, type Config } from '../config.js';
 import type { Clock } from '../domain/clock.js';
 import { readLevels, readMemory } from '../queue/levels.js';
@@ -68,8 +69,13 @@ export function makeConsole(parts: ConsoleParts): NodeConsole {
     watch,
     checkToken: tokenChecker(parts),
     bearerToken,
+    addressOf: callerIpOfRaw(config),
     origins: adminOrigins(config),
     socketsMax: config.CARILLON_ADMIN_SOCKETS_MAX,
+    anonymous: {
+      max: config.CARILLON_ADMIN_ANONYMOUS_MAX,
+      perNetworkMax: config.CARILLON_ADMIN_ANONYMOUS_PER_ADDRESS_MAX,
+    },
     helloMs: config.CARILLON_ADMIN_HELLO_MS,
     recheckMs: Math.min(Math.max(config.CARILLON_TOKEN_CACHE_MS, RECHECK_MS.min), RECHECK_MS.max),
     queueBytes: config.CARILLON_ADMIN_QUEUE_BYTES,

@@ -1,5 +1,7 @@
 // What one attempt came to: the receiver's answer, or why there was none.
 
+import { isIP } from 'node:net';
+
 /** Error codes of our own; any other is the platform's (ECONNREFUSED, ENOTFOUND, CERT_HAS_EXPIRED…) or undici's. */
 export type DeliveryErrorCode = 'TIMEOUT' | 'ABORTED' | 'INVALID_REQUEST' | 'INVALID_ANSWER' | 'DESTINATION_REFUSED';
 
@@ -77,12 +79,35 @@ export function deliveryError(code: string, message: string, durationMs: number)
   return { kind: 'error', code, message: bounded, durationMs };
 }
 
-/** The error result for what the platform or undici reported. */
-export function describeFailure(error: unknown, durationMs: number): DeliveryError {
-  if (!(error instanceof Error)) return deliveryError('UNKNOWN', String(error), durationMs);
+/** Runs of what addresses are made of; `isIP` judges them. */
+const PERHAPS_ADDRESS = /[0-9a-f.:]{2,}(?:%\w+(?::\d+)?)?/gi;
+/** An address with a port, with or without brackets around it. */
+const WITH_PORT = /^(.+):(\d{1,5})$/;
+
+/**
+ * The text with the destination's host in place of each address, and without our own: the platform names those that it tried, and whoever sent the
+ * message must not learn more of the network than was written in the URL.
+ */
+function withoutAddresses(text: string, host: string): string {
+  return text
+    .replace(/ - Local \([^)]*\)/g, '')
+    .replace(PERHAPS_ADDRESS, (found) => {
+      const bare = found.replace(/[.:]+$/, '');
+      const end = found.slice(bare.length);
+      if (isIP(bare) !== 0) return host + end;
+      const [, address = '', port = ''] = WITH_PORT.exec(bare) ?? [];
+      return isIP(address) === 0 ? found : `${host}:${port}${end}`;
+    })
+    .replaceAll(`[${host}]`, host);
+}
+
+/** The error result for what the platform or undici reported about this host (as it stands in its URL). */
+export function describeFailure(error: unknown, durationMs: number, host: string): DeliveryError {
+  if (!(error instanceof Error)) return deliveryError('UNKNOWN', withoutAddresses(String(error), host), durationMs);
   const code = codeOf(error);
   // Several addresses were tried: the text is that of each.
-  const message = error instanceof AggregateError ? error.errors.map(messageOf).join('; ') : error.message;
+  const texts = error instanceof AggregateError ? error.errors.map(messageOf) : [error.message];
+  const message = [...new Set(texts.map((text) => withoutAddresses(text, host)))].join('; ');
   switch (code) {
     case 'UND_ERR_INVALID_ARG':
     case 'UND_ERR_NOT_SUPPORTED':

@@ -14,10 +14,11 @@ export class DestinationRefusedError extends Error {
   override readonly name = 'DestinationRefusedError';
   readonly code = DESTINATION_REFUSED;
 
-  constructor(hostname: string, addresses: readonly string[], reason: string) {
-    const what = addresses.includes(hostname) ? hostname : `${hostname} resolves to ${addresses.join(', ')}, which`;
+  /** `reason` is null for a name: tenants read this, and must not learn from us what a name of the inside resolves to. */
+  constructor(hostname: string, reason: string | null) {
+    const what = reason === null ? 'resolves to a private address' : `is ${reason}`;
     super(
-      `destination refused: ${what} is ${reason}, and such addresses are not called here (CARILLON_ALLOW_PRIVATE_DESTINATIONS)`,
+      `destination refused: ${hostname} ${what}, and such addresses are not called here (CARILLON_ALLOW_PRIVATE_DESTINATIONS)`,
     );
   }
 }

@@ -11,6 +11,8 @@ export interface ConnectorSettings {
   readonly allowPrivate: boolean;
   readonly connectTimeoutMs: number;
   readonly resolve: ResolveName;
+  /** For the operator: a name was refused for these addresses, which its caller is not told. */
+  readonly onRefused?: ((hostname: string, addresses: readonly string[]) => void) | undefined;
 }
 
 /** Opens a socket and returns it at once, so that an attempt that is given up can take it down before it is connected. */
@@ -39,7 +41,7 @@ export function createGuardedConnector(settings: ConnectorSettings): OpenSocket 
       const reason = refusalOfAddress(options.hostname);
       if (reason !== null) {
         // Never within the call: undici expects the answer of a connector later.
-        queueMicrotask(() => callback(new DestinationRefusedError(options.hostname, [options.hostname], reason), null));
+        queueMicrotask(() => callback(new DestinationRefusedError(options.hostname, reason), null));
         return null;
       }
     }
@@ -63,16 +65,15 @@ function guardedLookup(settings: ConnectorSettings): LookupFunction {
           else callback(null, first.address, first.family);
           return;
         }
-        const refused = candidates[0];
-        const error =
-          refused === undefined
-            ? Object.assign(new Error(`${hostname} has no address`), { code: 'ENOTFOUND' })
-            : new DestinationRefusedError(
-                hostname,
-                candidates.slice(0, 5).map((found) => found.address),
-                refusalOfAddress(refused.address) ?? 'not allowed',
-              );
-        callback(error, []);
+        if (candidates.length === 0) {
+          callback(Object.assign(new Error(`${hostname} has no address`), { code: 'ENOTFOUND' }), []);
+          return;
+        }
+        settings.onRefused?.(
+          hostname,
+          candidates.slice(0, 5).map((found) => found.address),
+        );
+        callback(new DestinationRefusedError(hostname, null), []);
       },
       (error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), []),
     );

@@ -40,6 +40,8 @@ export interface HttpClientSettings extends ConnectionPoolSettings {
   readonly staleResendMs: number;
   /** How a name becomes addresses; the system's way, with a short memory, when left out. */
   readonly resolve?: ResolveName;
+  /** For the operator: a name was refused for these addresses. */
+  readonly onRefused?: (hostname: string, addresses: readonly string[]) => void;
 }
 
 export const HTTP_CLIENT_DEFAULTS = {
@@ -75,6 +77,7 @@ export function createHttpClient(
     allowPrivate: settings.allowPrivate,
     connectTimeoutMs: settings.connectTimeoutMs,
     resolve: settings.resolve ?? createNameCache(NAME_CACHE),
+    onRefused: settings.onRefused,
   });
   const pool = new ConnectionPool(settings, openSocket);
   let closing: Promise<void> | null = null;
@@ -210,7 +213,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       this.pool.replace(connection, this);
       return;
     }
-    if (!this.settled) this.settle(describeFailure(error, this.elapsedMs()));
+    if (!this.settled) this.settle(describeFailure(error, this.elapsedMs(), this.target.host));
     this.finish(false);
   }
 

@@ -11,7 +11,7 @@ export interface NextState {
   readonly nextFireAtMs: number | null;
 }
 
-type Calendar = Pick<ScheduleDefinition, 'cron' | 'timeZone' | 'startAtMs' | 'endAtMs'>;
+type Calendar = Pick<ScheduleDefinition, 'cron' | 'timeZone' | 'startAtMs' | 'endAtMs' | 'anchorMs'>;
 
 type CronText = Pick<ScheduleDefinition, 'cron' | 'timeZone'>;
 
@@ -26,17 +26,13 @@ export function expressionOf({ cron, timeZone }: CronText): CronExpression {
 }
 
 /**
- * The state of a schedule that is saved at `nowMs`: `existing` is what was there, `anchorMs` its creation.
+ * The state of a schedule that is saved at `nowMs`: `existing` is what was there.
  * A paused schedule stays paused. An edit that leaves the calendar alone leaves the next fire time alone, so that it cannot lose
  * an occurrence that is due this moment; any other counts from now, and never again an occurrence that was already fired.
  * Throws INVALID_CRON for an expression that cannot be read or never fires, INVALID_REQUEST when no occurrence lies within the bounds.
  */
-export function stateAfterSave(
-  existing: Schedule | null,
-  definition: ScheduleDefinition,
-  anchorMs: number,
-  nowMs: number,
-): NextState {
+export function stateAfterSave(existing: Schedule | null, definition: ScheduleDefinition, nowMs: number): NextState {
+  const anchorMs = definition.anchorMs ?? existing?.anchorMs ?? nowMs;
   const next = nextWithin(definition, { anchorMs, afterMs: Math.max(nowMs, existing?.lastFireAtMs ?? 0) });
   if (next === null) {
     throw new CarillonError(
@@ -69,12 +65,19 @@ function nextWithin(calendar: Calendar, from: { anchorMs: number; afterMs: numbe
 }
 
 function sameCalendar(a: Calendar, b: Calendar): boolean {
-  return a.cron === b.cron && a.timeZone === b.timeZone && a.startAtMs === b.startAtMs && a.endAtMs === b.endAtMs;
+  const isSame =
+    a.cron === b.cron && a.timeZone === b.timeZone && a.startAtMs === b.startAtMs && a.endAtMs === b.endAtMs;
+  return isSame && isSameAnchor(a, b);
 }
 
-/** Whether two definitions say the same, so that saving the one over the other changes nothing. */
+/** An anchor that is not given is the one that is there. */
+function isSameAnchor(a: Pick<Calendar, 'anchorMs'>, b: Pick<Calendar, 'anchorMs'>): boolean {
+  return b.anchorMs === null || a.anchorMs === b.anchorMs;
+}
+
+/** Whether two definitions say the same, so that saving `b` over `a` changes nothing. */
 export function sameDefinition(a: ScheduleDefinition, b: ScheduleDefinition): boolean {
-  return a.body.equals(b.body) && comparable(a) === comparable(b);
+  return isSameAnchor(a, b) && a.body.equals(b.body) && comparable(a) === comparable(b);
 }
 
 function comparable(definition: ScheduleDefinition): string {

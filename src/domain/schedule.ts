@@ -22,6 +22,8 @@ export interface ScheduleDefinition extends Request, DeliveryPolicy {
   readonly windowMs: number;
   readonly startAtMs: number | null;
   readonly endAtMs: number | null;
+  /** What `@every` counts from, where the client says so; null: the creation, or what was said before. */
+  readonly anchorMs: number | null;
   /** Template of the occurrences' idempotency keys. */
   readonly keyTemplate: string | null;
 }
@@ -32,7 +34,7 @@ export interface Schedule extends ScheduleDefinition {
   readonly shard: number;
   readonly generation: number;
   readonly state: ScheduleState;
-  /** What `@every` counts from: the creation. */
+  /** What `@every` counts from: Carillon-Anchor, or the creation. */
   readonly anchorMs: number;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;

@@ -99,7 +99,7 @@ export class NodeIntake implements Intake {
     const { schedule, changed } = await saveSchedule(
       this.#database,
       { tenantId, id, shard, definition },
-      (existing) => stateAfterSave(existing, definition, existing?.anchorMs ?? nowMs, nowMs),
+      (existing) => stateAfterSave(existing, definition, nowMs),
       nowMs,
     );
     if (changed) await this.#place(schedule);
@@ -114,7 +114,7 @@ export class NodeIntake implements Intake {
     }));
     return saveScheduleBatch(this.#database, tenantId, wanted, {
       decide: ({ definition, paused }, existing) => {
-        const next = stateAfterSave(existing, definition, existing?.anchorMs ?? nowMs, nowMs);
+        const next = stateAfterSave(existing, definition, nowMs);
         return paused ? { state: 'paused', nextFireAtMs: null } : next;
       },
       nowMs,

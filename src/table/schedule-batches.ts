@@ -220,5 +220,6 @@ function columns({ tenantId, nowMs }: Group, items: readonly Decided[]): unknown
     defined(({ startAtMs }) => startAtMs),
     defined(({ endAtMs }) => endAtMs),
     defined(({ keyTemplate }) => keyTemplate),
+    defined(({ anchorMs }) => anchorMs),
   ];
 }

@@ -129,5 +129,6 @@ function columns({ tenantId, id, shard, definition }: ScheduleToSave, next: Next
     ...[definition.labels, JSON.stringify(toDeliveryOptions(definition))],
     ...[definition.delayMs, definition.misfire, definition.misfireWindowMs, definition.overlap, definition.windowMs],
     ...[timestamp(definition.startAtMs), timestamp(definition.endAtMs), definition.keyTemplate],
+    timestamp(definition.anchorMs),
   ];
 }

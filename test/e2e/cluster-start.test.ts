@@ -77,6 +77,17 @@ describe(
       expect(await (await fetch(connection.consoleUrl)).text()).toContain('<title>Carillon</title>');
     });
 
+    // Issue 11, A9.
+    it.runIf(process.getuid?.() === 0)('keeps root for nobody but the launcher', () => {
+      const users = pidsOf(home.cluster()!).map((pid) => {
+        const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+        return /^Uid:\s+(.*)$/m.exec(status)?.[1]?.split(/\s+/) ?? [];
+      });
+      expect(users).toHaveLength(6);
+      expect(users.flat()).not.toContain('0');
+      expect(new Set(users.flat()).size).toBe(1);
+    });
+
     it('shares the shards out, each to one node', async () => {
       await expect.poll(shares, { timeout: 40_000 }).toEqual([4, 4, 4]);
       // Another node may answer, which saw it a heartbeat later.

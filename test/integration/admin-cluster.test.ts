@@ -121,6 +121,8 @@ async function sockets(viewers: Set<Viewer>, socketsMax = 10): Promise<{ url: st
     bearerToken: () => null,
     origins: [],
     socketsMax,
+    anonymous: { max: 10, perNetworkMax: 10 },
+    addressOf: () => null,
     helloMs: 5_000,
     recheckMs: 60_000,
     queueBytes: 1_048_576,

@@ -198,18 +198,23 @@ describe('the guard', () => {
     },
   );
 
-  it('refuses a name that resolves to private addresses only, and says to which', async () => {
+  // Issue 11, A9: tenants are not told what a name of the inside resolves to; the operator is.
+  it('refuses a name that resolves to private addresses only, and says to which in the log alone', async () => {
     const resolve = (): Promise<{ address: string; family: number }[]> =>
       Promise.resolve([
         { address: '10.1.2.3', family: 4 },
         { address: '::ffff:192.168.0.1', family: 6 },
       ]);
-    const client = makeClient({ allowPrivate: false, resolve });
+    const logged: unknown[] = [];
+    const onRefused = (...given: unknown[]): unknown => logged.push(given);
+    const client = makeClient({ allowPrivate: false, resolve, onRefused });
     for (const scheme of ['http', 'https']) {
       expect(statusOf(await client.deliver(post(`${scheme}://inside.test/`)))).toBe(
-        'DESTINATION_REFUSED destination refused: inside.test resolves to 10.1.2.3, ::ffff:192.168.0.1, which is a private address, and such addresses are not called here (CARILLON_ALLOW_PRIVATE_DESTINATIONS)',
+        'DESTINATION_REFUSED destination refused: inside.test resolves to a private address, and such addresses are not called here (CARILLON_ALLOW_PRIVATE_DESTINATIONS)',
       );
     }
+    const told = ['inside.test', ['10.1.2.3', '::ffff:192.168.0.1']];
+    expect(logged).toEqual([told, told]);
     expect(client.counts.connections).toBe(0);
   });
 

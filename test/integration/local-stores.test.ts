@@ -1,5 +1,15 @@
 /** The servers that `npm start` and the tests run: their data survives, and there is never a second one on the same data. */
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { Redis } from 'ioredis';
 import pg from 'pg';
@@ -158,6 +168,30 @@ describe('Redis', () => {
     const open = new URL(url);
     open.password = '';
     await expect(redis(open.href, (client) => client.get('x'))).rejects.toThrow(/NOAUTH/);
+  });
+
+  // Issue 11, A9: an earlier version ran it as root, with the data beside the launcher's own files.
+  test.runIf(process.getuid?.() === 0)('is no root, also on the folder of an earlier version', async () => {
+    const dataDir = path.join(inject('runDir'), 'redis-of-root');
+    const made = await startRedis({ dataDir });
+    await redis(made.url, (client) => client.set('kept', '1'));
+    await made.stop();
+    renameSync(path.join(dataDir, 'data', 'appendonlydir'), path.join(dataDir, 'appendonlydir'));
+    rmSync(path.join(dataDir, 'data'), { recursive: true });
+    for (const file of readdirSync(dataDir, { recursive: true })) chownSync(path.join(dataDir, String(file)), 0, 0);
+    chmodSync(dataDir, 0o700);
+    const store = await startRedis({ dataDir });
+    cleanups.push(() => store.stop());
+    expect(await redis(store.url, (client) => client.get('kept'))).toBe('1');
+    await redis(store.url, (client) => client.call('bgrewriteaof'));
+    const [, ...users] =
+      /^Uid:\s+(\d+)\s+(\d+)\s+(\d+)\s+(\d+)$/m.exec(readFileSync(`/proc/${store.pid}/status`, 'latin1')) ?? [];
+    expect(users).toHaveLength(4);
+    expect(users).not.toContain('0');
+    // What the launcher writes lies where the server writes nothing.
+    expect(statSync(dataDir).uid).toBe(0);
+    expect(statSync(path.join(dataDir, 'access.json')).mode & 0o777).toBe(0o600);
+    expect(statSync(path.join(dataDir, 'redis.conf')).mode & 0o007).toBe(0);
   });
 
   test('a second start on the same folder takes the running server over, also a frozen one', async () => {

@@ -53,6 +53,7 @@ async function save(id: string, given: Partial<ScheduleDefinition>): Promise<Sch
     startAtMs: null,
     endAtMs: null,
     keyTemplate: null,
+    anchorMs: null,
     ...given,
   };
   const wanted = { tenantId: table.tenantId, id, shard: SHARD, definition };

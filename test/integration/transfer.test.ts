@@ -23,6 +23,35 @@ afterAll(async () => {
   await node.stop();
 });
 
+// Issue 11, B6.
+it('an @every fires on its grid also where it was imported', async () => {
+  const anchor = '2026-01-01T00:00:07.250Z';
+  const headers = { 'Upstash-Cron': '@every 90s', 'Upstash-Schedule-Id': 'grid', 'Carillon-Anchor': anchor };
+  const file = fileOf('grid.ndjson', [{ destination: 'https://a.test/', headers }]);
+  const [from, to] = [await tenant('grid-from'), await tenant('grid-to')];
+  expect(await from.run('import', file)).toMatchObject({ code: 0 });
+  const { out } = await from.run('export', 'schedules');
+  expect(lines(out)).toMatchObject([{ headers: { 'Carillon-Anchor': anchor } }]);
+  expect(await to.run('import', fileOf('again.ndjson', lines(out)))).toMatchObject({ code: 0 });
+  const next = async (run: typeof to.run): Promise<number> => {
+    const answer = JSON.parse((await run('schedule', 'get', 'grid', '--json')).out) as { nextScheduleTime: number };
+    return answer.nextScheduleTime;
+  };
+  expect((await next(to.run)) % 90_000).toBe(Date.parse(anchor) % 90_000);
+  expect(await to.run('import', file, '--json')).toMatchObject({
+    out: expect.stringContaining('"unchanged": 1') as string,
+  });
+  const moved = { ...headers, 'Carillon-Anchor': '2026-01-01T00:00:20Z' };
+  await to.run('import', fileOf('moved.ndjson', [{ destination: 'https://a.test/', headers: moved }]));
+  expect((await next(to.run)) % 90_000).toBe(20_000);
+  const calendar = { ...headers, 'Upstash-Cron': '@daily' };
+  const refused = await to.run(
+    'import',
+    fileOf('calendar.ndjson', [{ destination: 'https://a.test/', headers: calendar }]),
+  );
+  expect(refused.err).toContain('Carillon-Anchor belongs to "@every');
+});
+
 interface Line {
   destination: string;
   headers: Record<string, unknown>;

@@ -4,7 +4,12 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readSubmission } from '../../src/api/message-headers.js';
-import { headerLimits, settingsOfHttp, settingsOfObject, type RequestSettings } from '../../src/api/request-settings.js';
+import {
+  headerLimits,
+  settingsOfHttp,
+  settingsOfObject,
+  type RequestSettings,
+} from '../../src/api/request-settings.js';
 import { configWith, type Config } from '../../src/config.js';
 import { CarillonError } from '../../src/domain/errors.js';
 import { messageIdTimeMs } from '../../src/domain/ids.js';

@@ -51,6 +51,7 @@ describe('a schedule', () => {
       startAtMs: null,
       endAtMs: null,
       keyTemplate: null,
+      anchorMs: null,
       method: 'POST',
       maxRetries: 3,
     });

@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { heapFault } from '../../src/compose/heap.js';
 import { configWith, readConfig, SETTINGS } from '../../src/config.js';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -20,13 +21,18 @@ interface Service {
   readonly profiles?: readonly string[];
   readonly depends_on?: readonly string[] | Readonly<Record<string, { condition: string }>>;
   readonly healthcheck?: { readonly test: readonly string[] };
+  readonly configs?: readonly { readonly source: string; readonly target: string }[];
+  readonly secrets?: readonly string[];
   readonly stop_grace_period?: string;
   readonly init?: boolean;
+  readonly deploy?: { readonly resources?: { readonly limits?: { readonly memory?: string } } };
 }
 
 const compose = parse(read('docker-compose.yml'), { merge: true }) as {
   readonly services: Readonly<Record<string, Service>>;
   readonly volumes: Readonly<Record<string, null>>;
+  readonly configs: Readonly<Record<string, { readonly content: string }>>;
+  readonly secrets: Readonly<Record<string, { readonly environment: string }>>;
 };
 const service = (name: string): Service => {
   const found = compose.services[name];
@@ -140,12 +146,41 @@ describe('the services', () => {
     expect(service('redis').command?.join(' ')).toContain('--appendonly yes');
   });
 
+  // Issue 11, A9: `ps` and `docker inspect` show arguments.
+  it('have no secret among their arguments, and passwords of stores in files', () => {
+    for (const [name, { command = [], healthcheck }] of Object.entries(compose.services)) {
+      const words = [...command, ...(healthcheck?.test ?? [])].join(' ');
+      expect(words, name).not.toMatch(/\$\{?\w*(?:PASSWORD|TOKEN|KEY|URL)/);
+    }
+    for (const name of ['redis', 'lock-1', 'lock-2', 'lock-3']) {
+      const { command = [], configs = [], environment, healthcheck } = service(name);
+      expect([command[1], environment]).toEqual([configs[0]?.target, undefined]);
+      expect(healthcheck?.test.at(-1)).toContain(configs[0]?.target);
+      const { content = '' } = compose.configs[configs[0]?.source ?? ''] ?? {};
+      expect(interpolated(content, SECRETS)).toBe('requirepass redisPassword\n');
+    }
+    const { environment, secrets = [] } = service('postgres');
+    expect(environment?.POSTGRES_PASSWORD).toBeUndefined();
+    expect(environment?.POSTGRES_PASSWORD_FILE).toBe(`/run/secrets/${secrets[0]}`);
+    expect(compose.secrets[secrets[0] ?? '']?.environment).toBe('POSTGRES_PASSWORD');
+  });
+
   it('let a node stop in its own time, under an init', () => {
     const { CARILLON_DRAIN_MS, CARILLON_LEAVE_MS } = configWith({});
     const graceMs = Number.parseInt(node.stop_grace_period ?? '', 10) * 1_000;
     expect(node.stop_grace_period).toMatch(/^\d+s$/);
     expect(graceMs).toBeGreaterThan(CARILLON_DRAIN_MS + CARILLON_LEAVE_MS + 10_000);
     expect(node.init).toBe(true);
+  });
+});
+
+describe('the memory of a node', () => {
+  // Issue 11, A3. V8 takes half of a container's memory for its heap.
+  it('has a limit, with room in the heap for the bodies that it may hold', () => {
+    const memory = interpolated(node.deploy?.resources?.limits?.memory ?? '', {});
+    expect(memory).toMatch(/^\d+g$/);
+    expect(heapFault(configWith({}), (Number.parseInt(memory, 10) * 2 ** 30) / 2)).toBeNull();
+    expect(read('.env.example')).toMatch(new RegExp(`^#NODE_MEMORY=${memory}$`, 'm'));
   });
 });
 

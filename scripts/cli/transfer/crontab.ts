@@ -14,7 +14,11 @@ export interface CrontabOptions {
   readonly hasUser: boolean;
 }
 
-const ASSIGNMENT = /^([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|(.*?))\s*$/;
+/** Longer lines are no crontab's; cron itself takes a thousand characters. */
+const LINE_MAX_LENGTH = 16_384;
+/** On trimmed lines, so that nothing is tried twice. */
+const ASSIGNMENT = /^([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)$/;
+const QUOTED = /^(["'])(.*)\1$/;
 const SCHEDULE = /^(@\w+|(?:\S+\s+){4}\S+)\s+(.*)$/;
 
 /** A reader of the lines of one crontab, in order. */
@@ -24,12 +28,19 @@ export function crontabReader(options: CrontabOptions): LineReader {
   return (text) => {
     const line = text.trim();
     if (line === '' || line.startsWith('#')) return null;
+    if (line.length > LINE_MAX_LENGTH) {
+      throw new LineFault(`this line has ${line.length} characters, at most ${LINE_MAX_LENGTH} are read`);
+    }
     const assignment = ASSIGNMENT.exec(line);
     if (assignment !== null && !SCHEDULE_FIRST.test(line)) {
-      const [, name = '', double, single, bare] = assignment;
-      const value = double ?? single ?? bare ?? '';
+      const [, name = '', bare = ''] = assignment;
+      const value = QUOTED.exec(bare)?.[2] ?? bare;
+      if (name === 'RANDOM_DELAY' && value !== '0') {
+        throw new LineFault('RANDOM_DELAY has no counterpart; Carillon-Window spreads occurrences: take the line out');
+      }
       if (name === 'CRON_TZ' || name === 'TZ') zone = value;
-      else environment.set(name, value);
+      // Commands see TZ, not CRON_TZ.
+      if (name !== 'CRON_TZ') environment.set(name, value);
       return null;
     }
     if (zone === null) {
@@ -55,9 +66,8 @@ function entryOf(line: string, zone: string, environment: ReadonlyMap<string, st
   const [, user, command] = options.hasUser ? (/^(\S+)\s+(.*)$/.exec(rest) ?? []) : [rest, undefined, rest];
   if (command === undefined) throw new LineFault('expected a user and a command after the five fields');
   const [run, input] = splitInput(command);
-  const name = /[^\s/]+(?=\s|$)/.exec(run)?.[0] ?? run;
   return {
-    destination: fillTemplate(options.template, { command: run, name }),
+    destination: fillTemplate(options.template, { command: run, name: programOf(run) }),
     headers: { 'Upstash-Cron': cron, 'Carillon-Time-Zone': zone, 'Content-Type': 'application/json' },
     body: JSON.stringify({
       command: run,
@@ -68,13 +78,19 @@ function entryOf(line: string, zone: string, environment: ReadonlyMap<string, st
   };
 }
 
+/** The name of the program: what follows the last slash of the first word that does not end with one. */
+function programOf(command: string): string {
+  const names = command.split(/\s+/).map((word) => word.slice(word.lastIndexOf('/') + 1));
+  return names.find((name) => name !== '') ?? command;
+}
+
 /** Where cron and Carillon would not fire at the same times. */
 function refuseOtherMeaning(cron: string, zone: string): void {
   const [, , monthDay = '', , weekday = ''] = cron.split(' ');
   const isStep = [monthDay, weekday].some((field) => field.startsWith('*/'));
   if (isStep && monthDay !== '*' && weekday !== '*') {
     throw new LineFault(
-      `"${cron}": with */n in one day field cron wants both of them to match, here either is enough; write it as two schedules, or name the days`,
+      `"${cron.slice(0, 80)}": with */n in one day field cron wants both of them to match, here either is enough; write it as two schedules, or name the days`,
     );
   }
   try {

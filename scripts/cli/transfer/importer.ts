@@ -1,6 +1,7 @@
 /** Sends the lines of a file in batches, and says of each line that was not taken why. */
 import type { Api } from '../api.js';
-import { CliFault, type Io } from '../io.js';
+import { CliFault } from '../io.js';
+import type { Screen } from '../screen.js';
 import { oneLine } from '../text.js';
 import { identified, isSchedule, LineFault, type Item, type LineReader } from './items.js';
 import type { LineSource } from './lines.js';
@@ -55,11 +56,11 @@ export class Importer {
   /** The first line that has not been dealt with. */
   nextLine: number;
   readonly #api: Api | null;
-  readonly #io: Io;
+  readonly #io: Screen;
   readonly #settings: ImportSettings;
   readonly #progress: Progress;
 
-  constructor(api: Api | null, io: Io, settings: ImportSettings) {
+  constructor(api: Api | null, io: Screen, settings: ImportSettings) {
     this.#api = api;
     this.#io = io;
     this.#settings = settings;

@@ -54,12 +54,25 @@ export function fillTemplate(template: string, values: Readonly<Record<string, s
   });
 }
 
+/** Headers without those that are not there. */
+export function present(headers: Readonly<Record<string, unknown>>): Headers {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([, value]) => value !== undefined && value !== null && value !== ''),
+  ) as Headers;
+}
+
+/** A shorter text has no room for more levels than can be written again. */
+const PERHAPS_DEEP_LENGTH = 4_096;
+
 /** A JSON object, or a LineFault. */
 export function jsonObject(text: string): Readonly<Record<string, unknown>> {
   let value: unknown;
   try {
     value = JSON.parse(text);
+    // What can be read can be nested too deeply to be written.
+    if (text.length > PERHAPS_DEEP_LENGTH) JSON.stringify(value);
   } catch (error) {
+    if (error instanceof RangeError) throw new LineFault('this is JSON that is nested too deeply');
     throw new LineFault(`this is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;

@@ -1,5 +1,5 @@
 /** How far a transfer has come: a bar that is drawn again and again on a terminal, a line now and then elsewhere. */
-import type { Io } from '../io.js';
+import type { Screen } from '../screen.js';
 
 const DRAW_EVERY_MS = 200;
 const SAY_EVERY_MS = 10_000;
@@ -15,13 +15,13 @@ export interface Amount {
 }
 
 export class Progress {
-  readonly #io: Io;
+  readonly #io: Screen;
   readonly #unit: string;
   readonly #startedMs = performance.now();
   #saidMs = -Infinity;
   #drawn = false;
 
-  constructor(io: Io, unit: string) {
+  constructor(io: Screen, unit: string) {
     this.#io = io;
     this.#unit = unit;
   }
@@ -38,7 +38,10 @@ export class Progress {
 
   /** Takes the bar away, so that something else can be written. */
   clear(): void {
-    if (this.#drawn) this.#io.err(`\r${' '.repeat((this.#io.columns ?? 1) - 1)}\r`);
+    if (this.#drawn) {
+      this.#io.redraw(' '.repeat((this.#io.columns ?? 1) - 1));
+      this.#io.redraw('');
+    }
     this.#drawn = false;
   }
 
@@ -51,7 +54,7 @@ export class Progress {
       return;
     }
     const bar = amount.share === null ? '' : `${barOf(amount.share)} `;
-    this.#io.err(`\r${(bar + text).slice(0, columns - 1).padEnd(columns - 1)}`);
+    this.#io.redraw((bar + text).slice(0, columns - 1).padEnd(columns - 1));
     this.#drawn = true;
   }
 

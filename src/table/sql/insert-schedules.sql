@@ -5,15 +5,15 @@ insert into schedules (
   body, max_retries, timeout_ms, labels, options, delay_ms, misfire, misfire_window_ms, overlap, window_ms, start_at, end_at,
   key_template)
 select
-  $1, id, shard, state, next_fire_at, $6, $6, $6, cron, time_zone, destination, method, headers, body, max_retries, timeout_ms,
+  $1, id, shard, state, next_fire_at, coalesce(anchor_at, $6), $6, $6, cron, time_zone, destination, method, headers, body, max_retries, timeout_ms,
   array(select jsonb_array_elements_text(labels)), options, delay_ms, misfire, misfire_window_ms, overlap, window_ms, start_at, end_at,
   key_template
 from unnest(
   $2::text[], $3::smallint[], $4::text[], $5::timestamptz[], $7::text[], $8::text[], $9::text[], $10::text[], $11::jsonb[], $12::bytea[],
   $13::integer[], $14::integer[], $15::jsonb[], $16::jsonb[], $17::bigint[], $18::text[], $19::bigint[], $20::text[], $21::bigint[],
-  $22::timestamptz[], $23::timestamptz[], $24::text[]
+  $22::timestamptz[], $23::timestamptz[], $24::text[], $25::timestamptz[]
 ) as s (id, shard, state, next_fire_at, cron, time_zone, destination, method, headers, body, max_retries, timeout_ms, labels, options,
-  delay_ms, misfire, misfire_window_ms, overlap, window_ms, start_at, end_at, key_template)
+  delay_ms, misfire, misfire_window_ms, overlap, window_ms, start_at, end_at, key_template, anchor_at)
 order by id
 on conflict (tenant_id, id) do nothing
 returning id

@@ -32,6 +32,7 @@ function definition(given: Partial<ScheduleDefinition> = {}): ScheduleDefinition
     startAtMs: null,
     endAtMs: null,
     keyTemplate: null,
+    anchorMs: null,
     ...given,
   };
 }
@@ -53,23 +54,37 @@ function schedule(given: Partial<Schedule> = {}): Schedule {
   };
 }
 
+describe('an anchor that is given', () => {
+  // Issue 11, B6.
+  it('is what @every counts from; one that is not given is the one that is there', () => {
+    const every = definition({ cron: '@every 90s' });
+    const there = schedule({ ...every, anchorMs: nowMs - 100_000 });
+    expect(sameDefinition(there, every)).toBe(true);
+    expect(sameDefinition(there, { ...every, anchorMs: there.anchorMs })).toBe(true);
+    const moved = { ...every, anchorMs: nowMs - 30_000 };
+    expect(sameDefinition(there, moved)).toBe(false);
+    expect(stateAfterSave(there, moved, nowMs).nextFireAtMs).toBe(nowMs + 60_000);
+    expect(stateAfterSave(null, moved, nowMs).nextFireAtMs).toBe(nowMs + 60_000);
+  });
+});
+
 describe('saving', () => {
   it('a new schedule makes it active at its next time', () => {
-    expect(stateAfterSave(null, definition(), nowMs, nowMs)).toEqual({ state: 'active', nextFireAtMs: minuteMs });
+    expect(stateAfterSave(null, definition(), nowMs)).toEqual({ state: 'active', nextFireAtMs: minuteMs });
   });
 
   it('counts an interval from the creation, whenever it is saved again', () => {
     const every = definition({ cron: '@every 7m' });
     const anchorMs = nowMs - 10 * MINUTE;
     const next = { state: 'active', nextFireAtMs: nowMs + 4 * MINUTE };
-    expect(stateAfterSave(null, every, anchorMs, nowMs)).toEqual(next);
-    expect(stateAfterSave(schedule(), every, anchorMs, nowMs)).toEqual(next);
+    expect(stateAfterSave(null, { ...every, anchorMs }, nowMs)).toEqual(next);
+    expect(stateAfterSave(schedule(), every, nowMs)).toEqual(next);
   });
 
   it('with the same calendar leaves an occurrence that is due this moment in its place', () => {
     const due = schedule({ nextFireAtMs: minuteMs - 5 * MINUTE });
     const edited = definition({ body: Buffer.from('another') });
-    expect(stateAfterSave(due, edited, due.anchorMs, nowMs)).toEqual({
+    expect(stateAfterSave(due, edited, nowMs)).toEqual({
       state: 'active',
       nextFireAtMs: minuteMs - 5 * MINUTE,
     });
@@ -82,26 +97,26 @@ describe('saving', () => {
     { endAtMs: nowMs + 60 * MINUTE },
   ])('with another calendar (%o) counts from now', (given) => {
     const due = schedule({ nextFireAtMs: minuteMs - 5 * MINUTE });
-    const { nextFireAtMs } = stateAfterSave(due, definition(given), due.anchorMs, nowMs);
+    const { nextFireAtMs } = stateAfterSave(due, definition(given), nowMs);
     expect(nextFireAtMs).toBeGreaterThan(nowMs);
   });
 
   it('never comes back to an occurrence that was fired, though the clock of this node is behind', () => {
     const fired = schedule({ lastFireAtMs: minuteMs });
-    const { nextFireAtMs } = stateAfterSave(fired, definition({ cron: '* * * * * *' }), fired.anchorMs, nowMs);
+    const { nextFireAtMs } = stateAfterSave(fired, definition({ cron: '* * * * * *' }), nowMs);
     expect(nextFireAtMs).toBe(minuteMs + 1_000);
   });
 
   it('leaves what is paused paused, and takes up what had ended', () => {
     const edited = definition({ cron: '*/5 * * * *' });
     const paused = schedule({ state: 'paused', nextFireAtMs: null });
-    expect(stateAfterSave(paused, edited, paused.anchorMs, nowMs)).toEqual({ state: 'paused', nextFireAtMs: null });
+    expect(stateAfterSave(paused, edited, nowMs)).toEqual({ state: 'paused', nextFireAtMs: null });
     const ended = schedule({ state: 'ended', nextFireAtMs: null });
-    expect(stateAfterSave(ended, edited, ended.anchorMs, nowMs)).toMatchObject({ state: 'active' });
+    expect(stateAfterSave(ended, edited, nowMs)).toMatchObject({ state: 'active' });
   });
 
   it('refuses what can never fire, what has no time left, and what cannot be read', () => {
-    const save = (given: Partial<ScheduleDefinition>) => () => stateAfterSave(null, definition(given), nowMs, nowMs);
+    const save = (given: Partial<ScheduleDefinition>) => () => stateAfterSave(null, definition(given), nowMs);
     expect(save({ cron: '0 0 30 2 *' })).toThrow(/never/);
     expect(save({ endAtMs: nowMs })).toThrow(/no occurrence left/);
     expect(save({ cron: '61 * * * *' })).toThrow(expect.objectContaining({ code: 'INVALID_CRON' }));
@@ -110,7 +125,7 @@ describe('saving', () => {
 
   it('keeps the bounds, inclusive at both ends', () => {
     const from = (given: Partial<ScheduleDefinition>): number | null =>
-      stateAfterSave(null, definition(given), nowMs, nowMs).nextFireAtMs;
+      stateAfterSave(null, definition(given), nowMs).nextFireAtMs;
     expect(from({ startAtMs: minuteMs + 5 * MINUTE })).toBe(minuteMs + 5 * MINUTE);
     expect(from({ startAtMs: minuteMs + 5 * MINUTE + 1 })).toBe(minuteMs + 6 * MINUTE);
     expect(from({ endAtMs: minuteMs })).toBe(minuteMs);
@@ -185,6 +200,7 @@ describe('two definitions', () => {
       { startAtMs: 1 },
       { endAtMs: 1 },
       { keyTemplate: 'k' },
+      { anchorMs: 1 },
     ];
     for (const change of changes) {
       expect(sameDefinition(definition(), definition(change)), JSON.stringify(change)).toBe(false);
