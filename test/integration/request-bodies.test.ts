@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestNode, type TestNode } from '../support/node.js';
-import { NONSENSE } from '../support/nonsense.js';
-import { openUpload, upload, type UploadAnswer } from '../support/raw-upload.js';
+import { NONSENSE } from '../../bench/nonsense.js';
+import { openUpload, upload, type UploadAnswer } from '../../bench/raw-upload.js';
 
 const MIB = 2 ** 20;
 /** By what this process computes, and not by the clock: others may be busy on the machine. */
