@@ -34,7 +34,7 @@ const PAUSE_MS = 50;
 const { urls, tokens, parallel } = startOptions() as UploaderOptions;
 const bodies = NONSENSE.map(([name, make]) => ({ name, bytes: make() }));
 const counts = new Map<string, UploadCount>();
-let isStopping = false;
+const run = { isStopping: false };
 
 function note(kind: string, status: number): void {
   const key = `${kind} ${status}`;
@@ -47,11 +47,10 @@ async function trickle(target: UploadTarget): Promise<UploadAnswer> {
   const state = { isAnswered: false };
   void open.answer.then(() => (state.isAnswered = true));
   await open.send('[');
-  while (!state.isAnswered && !isStopping) {
+  while (!state.isAnswered && !run.isStopping) {
     await open.send(' ');
     await Promise.race([open.answer, sleep(TRICKLE_EVERY_MS)]);
   }
-  // Stopped before the node had enough of it: a connection without an answer, that says nothing of the node.
   open.socket.destroy();
   return await open.answer;
 }
@@ -59,13 +58,13 @@ async function trickle(target: UploadTarget): Promise<UploadAnswer> {
 /** The kinds in turn; each worker begins elsewhere, so that all kinds are under way at once. */
 async function work(worker: number): Promise<void> {
   const token = tokens[worker % tokens.length] ?? '';
-  for (let turn = worker; !isStopping; turn++) {
+  for (let turn = worker; !run.isStopping; turn++) {
     const target = { url: urls[turn % urls.length] ?? '', path: PATHS[turn % PATHS.length] ?? '', token };
     const body = bodies[turn % (bodies.length + 1)];
     try {
       if (body === undefined) {
         const { status } = await trickle(target);
-        note('a byte at a time', status);
+        if (!run.isStopping) note('a byte at a time', status);
       } else {
         const isChunked = (worker + turn) % 4 < 2;
         const length = isChunked ? {} : { length: body.bytes.length };
@@ -84,7 +83,7 @@ hear(({ kind }) => {
   if (kind === 'start') {
     all = Promise.all(Array.from({ length: parallel }, (_, worker) => work(worker)));
   } else if (kind === 'stop') {
-    isStopping = true;
+    run.isStopping = true;
     void all.then(() => say({ kind: 'uploaded', counts: [...counts.values()] }));
   }
 });
