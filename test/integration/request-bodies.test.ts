@@ -71,6 +71,26 @@ describe('a batch of nonsense', () => {
   });
 });
 
+describe('large bodies that come at once', () => {
+  it('are read one small piece at a time, and in between the node looks after everything else', async () => {
+    const body = Buffer.from(`[1,2]${' '.repeat(20 * MIB)}`);
+    const tokens = await Promise.all(['piece-1', 'piece-2', 'piece-3', 'piece-4'].map((name) => tenantToken(name)));
+    const state = { rounds: 0, isOver: false };
+    const count = (): void => {
+      state.rounds++;
+      if (!state.isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const uploads = tokens.map((token) =>
+      upload({ url: node.url, path: '/v2/batch', token, length: body.length }, body, body.length),
+    );
+    const answers = await Promise.all(uploads);
+    state.isOver = true;
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(state.rounds).toBeGreaterThan((tokens.length * body.length) / (128 * 1_024));
+  });
+});
+
 describe('the largest batch that is allowed', () => {
   it('is accepted without holding up the node', async () => {
     const item = {
