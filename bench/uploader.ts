@@ -35,6 +35,7 @@ const { urls, tokens, parallel } = startOptions() as UploaderOptions;
 const bodies = NONSENSE.map(([name, make]) => ({ name, bytes: make() }));
 const counts = new Map<string, UploadCount>();
 const run = { isStopping: false };
+const isStopping = (): boolean => run.isStopping;
 
 function note(kind: string, status: number): void {
   const key = `${kind} ${status}`;
@@ -47,7 +48,7 @@ async function trickle(target: UploadTarget): Promise<UploadAnswer> {
   const state = { isAnswered: false };
   void open.answer.then(() => (state.isAnswered = true));
   await open.send('[');
-  while (!state.isAnswered && !run.isStopping) {
+  while (!state.isAnswered && !isStopping()) {
     await open.send(' ');
     await Promise.race([open.answer, sleep(TRICKLE_EVERY_MS)]);
   }
@@ -58,13 +59,13 @@ async function trickle(target: UploadTarget): Promise<UploadAnswer> {
 /** The kinds in turn; each worker begins elsewhere, so that all kinds are under way at once. */
 async function work(worker: number): Promise<void> {
   const token = tokens[worker % tokens.length] ?? '';
-  for (let turn = worker; !run.isStopping; turn++) {
+  for (let turn = worker; !isStopping(); turn++) {
     const target = { url: urls[turn % urls.length] ?? '', path: PATHS[turn % PATHS.length] ?? '', token };
     const body = bodies[turn % (bodies.length + 1)];
     try {
       if (body === undefined) {
         const { status } = await trickle(target);
-        if (!run.isStopping) note('a byte at a time', status);
+        if (!isStopping()) note('a byte at a time', status);
       } else {
         const isChunked = (worker + turn) % 4 < 2;
         const length = isChunked ? {} : { length: body.bytes.length };
