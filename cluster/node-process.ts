@@ -49,10 +49,14 @@ export interface NodeStart {
 }
 
 /**
- * What starts a node: as root, as the user of PostgreSQL, unless it is to listen on a port that only root may have. A line says where it keeps root.
+ * What starts a node, with arguments of Node.js: as root, as the user of PostgreSQL, unless it is to listen on a port that only root may have. A line says where it keeps root.
  */
-export function nodeCommand(account: Account | undefined, say: (line: string) => void): Command {
-  const command = { file: process.execPath, args: [MAIN] };
+export function nodeCommand(
+  account: Account | undefined,
+  nodeArguments: readonly string[],
+  say: (line: string) => void,
+): Command {
+  const command = { file: process.execPath, args: [...nodeArguments, MAIN] };
   return unprivileged('A node', account, command, [process.execPath, path.dirname(MAIN)], say);
 }
 

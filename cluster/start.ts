@@ -7,6 +7,7 @@ import { removeClusterFile, writeClusterFile } from './cluster-file.js';
 import { serveControl, type Control } from './control.js';
 import { configuredCredentials, localCredentials, type Credentials } from './credentials.js';
 import { stopLeftHaproxy } from './haproxy.js';
+import { heapArguments } from './heap-limit.js';
 import { LocalNodes } from './local-nodes.js';
 import { nodeCommand, untilReady } from './node-process.js';
 import { nodeEnvironment, placeNodes } from './node-settings.js';
@@ -84,7 +85,7 @@ async function run(place: Place, claim: RunClaim, running: Running, signals: Sto
   const nodes = new LocalNodes({
     places,
     environmentOf: (node) => nodeEnvironment(shared, node),
-    command: nodeCommand(accountOfNodes(place), say),
+    command: nodeCommand(accountOfNodes(place), heapArguments(process.env, places.length), say),
     say,
     onChange: () => tell(),
   });

@@ -25,6 +25,7 @@ import { openPools, type DatabasePools } from './compose/database-pools.js';
 import { makeCluster, processTime, type NodeCluster } from './compose/cluster.js';
 import { makeConsole, pageFolder } from './compose/console.js';
 import { servedShards, watchLevels } from './compose/figures.js';
+import { heapLimitMb } from './compose/heap.js';
 import { makeDiary, makeHooks, type NodeHooks } from './compose/hooks.js';
 import { makeSweeper } from './compose/sweeper.js';
 import { createRedis, openRedis } from './queue/connect.js';
@@ -208,7 +209,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
   maintenance.start();
   const { port } = app.server.address() as AddressInfo;
   const url = `http://${config.CARILLON_HOST.includes(':') ? `[${config.CARILLON_HOST}]` : config.CARILLON_HOST}:${port}`;
-  log.info({ identity, url }, 'ready');
+  log.info({ identity, url, heapLimitMb: heapLimitMb() }, 'ready');
 
   const stop = async (): Promise<void> => {
     stopping = true;

@@ -4,6 +4,7 @@ import { startNode, type Node } from './compose.js';
 import type { Logger } from 'pino';
 import { type Config, readConfig } from './config.js';
 import { CarillonError } from './domain/errors.js';
+import { heapFault } from './compose/heap.js';
 import { startFault } from './compose/start-fault.js';
 import { createLogger, UNHANDLED_REJECTION } from './telemetry/logger.js';
 
@@ -18,6 +19,12 @@ function configOrExit(): Config {
     createLogger('-', 'info').fatal(error.message);
     process.exit(1);
   }
+}
+
+function exitOn(fault: string | null, log: Logger): void {
+  if (fault === null) return;
+  log.fatal(fault);
+  process.exit(1);
 }
 
 /** A promise that nobody handled is an error of ours, and no reason to end a node and leave its shards to the others. */
@@ -56,6 +63,7 @@ function stopOn(signal: NodeJS.Signals, node: Promise<Node>, config: Config, log
 export function main(): void {
   const config = configOrExit();
   const log = createLogger(config.CARILLON_NODE_NAME, config.CARILLON_LOG_LEVEL);
+  exitOn(heapFault(config), log);
   reportUnhandled(log);
   const node = startNode(config, log);
   stopOn('SIGTERM', node, config, log);

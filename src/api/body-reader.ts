@@ -9,6 +9,7 @@ import { type BatchLimits, BatchSplitter } from './batch-splitter.js';
 import { BodyBudget, type HeldBody, SMALL_BODY_BYTES } from './body-budget.js';
 import { bodyTooLarge } from './delivery-headers.js';
 import { jsonLimits } from './json-scanner.js';
+import { nextTurn } from './turns.js';
 import { closeAfterAnswer } from './unread-bodies.js';
 
 declare module 'fastify' {
@@ -87,6 +88,8 @@ class Upload {
   #sink: Sink | null = null;
   #received = 0;
   #timer: NodeJS.Timeout | null = null;
+  /** Whether it is this node that takes its time. */
+  #isWaiting = false;
 
   constructor(
     request: FastifyRequest,
@@ -129,8 +132,23 @@ class Upload {
       this.#sink?.push(chunk);
     } catch (error) {
       this.#refuse(error);
+      return;
     }
+    if (this.#received > SMALL_BODY_BYTES) this.#waitForTurn();
   };
+
+  /**
+   * Takes the next chunk in a later round of the event loop. A round would else read up to 2 MiB from each connection, and look through all
+   * of it: with some uploads at once, heartbeats and deliveries would wait for seconds.
+   */
+  #waitForTurn(): void {
+    this.#isWaiting = true;
+    this.#payload.pause();
+    void nextTurn().then(() => {
+      this.#isWaiting = false;
+      this.#payload.resume();
+    });
+  }
 
   readonly #onEnd = (): void => {
     this.#unlisten();
@@ -156,7 +174,8 @@ class Upload {
     const least = (rate * everyMs) / 1_000;
     let before = 0;
     this.#timer = setInterval(() => {
-      if (this.#received - before < least) this.#refuse(tooSlow(this.#received - before, everyMs, rate));
+      const isSlow = this.#received - before < least && !this.#isWaiting;
+      if (isSlow) this.#refuse(tooSlow(this.#received - before, everyMs, rate));
       before = this.#received;
     }, everyMs);
   }

@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestNode, type TestNode } from '../support/node.js';
-import { NONSENSE } from '../support/nonsense.js';
-import { openUpload, upload, type UploadAnswer } from '../support/raw-upload.js';
+import { NONSENSE } from '../../bench/nonsense.js';
+import { openUpload, upload, type UploadAnswer } from '../../bench/raw-upload.js';
 
 const MIB = 2 ** 20;
 /** By what this process computes, and not by the clock: others may be busy on the machine. */
@@ -68,6 +68,26 @@ describe('a batch of nonsense', () => {
     );
     expect(result.map(({ status }) => status)).toEqual(Array.from({ length: 15 }, () => 200));
     expect(longestMs).toBeLessThan(LONGEST_TURN_MS);
+  });
+});
+
+describe('large bodies that come at once', () => {
+  it('are read one small piece at a time, and in between the node looks after everything else', async () => {
+    const body = Buffer.from(`[1,2]${' '.repeat(20 * MIB)}`);
+    const tokens = await Promise.all(['piece-1', 'piece-2', 'piece-3', 'piece-4'].map((name) => tenantToken(name)));
+    const state = { rounds: 0, isOver: false };
+    const count = (): void => {
+      state.rounds++;
+      if (!state.isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const uploads = tokens.map((token) =>
+      upload({ url: node.url, path: '/v2/batch', token, length: body.length }, body, body.length),
+    );
+    const answers = await Promise.all(uploads);
+    state.isOver = true;
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(state.rounds).toBeGreaterThan((tokens.length * body.length) / (128 * 1_024));
   });
 });
 

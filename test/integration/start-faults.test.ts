@@ -51,6 +51,13 @@ describe('a node that cannot start', () => {
     expect(said).not.toContain('secret');
     expect(code).toBe(1);
   });
+
+  // Issue 11, A3.
+  it('names the bodies that its heap has no room for', async () => {
+    const { said, code } = await lastWords({ CARILLON_BODIES_MAX_BYTES: String(8_192 * 2 ** 20) });
+    expect(said).toMatch(/^CARILLON_BODIES_MAX_BYTES is 8589934592, expected at most \d+, half of this process's heap/);
+    expect(code).toBe(1);
+  });
 });
 
 describe('what a start can fail by', () => {

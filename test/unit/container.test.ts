@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { heapFault } from '../../src/compose/heap.js';
 import { configWith, readConfig, SETTINGS } from '../../src/config.js';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -24,6 +25,7 @@ interface Service {
   readonly secrets?: readonly string[];
   readonly stop_grace_period?: string;
   readonly init?: boolean;
+  readonly deploy?: { readonly resources?: { readonly limits?: { readonly memory?: string } } };
 }
 
 const compose = parse(read('docker-compose.yml'), { merge: true }) as {
@@ -169,6 +171,16 @@ describe('the services', () => {
     expect(node.stop_grace_period).toMatch(/^\d+s$/);
     expect(graceMs).toBeGreaterThan(CARILLON_DRAIN_MS + CARILLON_LEAVE_MS + 10_000);
     expect(node.init).toBe(true);
+  });
+});
+
+describe('the memory of a node', () => {
+  // Issue 11, A3. V8 takes half of a container's memory for its heap.
+  it('has a limit, with room in the heap for the bodies that it may hold', () => {
+    const memory = interpolated(node.deploy?.resources?.limits?.memory ?? '', {});
+    expect(memory).toMatch(/^\d+g$/);
+    expect(heapFault(configWith({}), (Number.parseInt(memory, 10) * 2 ** 30) / 2)).toBeNull();
+    expect(read('.env.example')).toMatch(new RegExp(`^#NODE_MEMORY=${memory}$`, 'm'));
   });
 });
 
