@@ -17,6 +17,7 @@ import type { ClusterView, Readiness } from './api/services.js';
 import type { Config } from './config.js';
 import { createHttpClient, type HttpClient } from './delivery/http-client.js';
 import { HostLimiter } from './delivery/host-limiter.js';
+import { RECHECK_AFTER_MS } from './domain/cancel-times.js';
 import { CarillonError } from './domain/errors.js';
 import type { TierBounds } from './domain/tier.js';
 import { NodeIntake } from './intake/node-intake.js';
@@ -156,12 +157,14 @@ async function startWith({ config, log, identity, database, redis, metrics }: St
     recorder,
     offers,
     clock,
+    time: processTime,
     chance,
     settings: {
       shards: config.CARILLON_SHARDS,
       tiers: tierBounds(config),
       offerWithinMs: 2 * (config.CARILLON_HORIZON_MS + config.CARILLON_PROMOTE_EVERY_MS),
       inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
+      payloadFreshMs: PAYLOAD_FRESH_MS,
       idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
     },
     onAccept: hooks.onAccept,
@@ -387,7 +390,11 @@ function actorParts(given: {
       hooks.onFenced(shard);
       cluster.membership.fenced(shard);
     },
-    settings: { claimBatch: config.CARILLON_CLAIM_BATCH, idleClaimMs: config.CARILLON_IDLE_CLAIM_MS },
+    settings: {
+      claimBatch: config.CARILLON_CLAIM_BATCH,
+      idleClaimMs: config.CARILLON_IDLE_CLAIM_MS,
+      recheckAfterMs: RECHECK_AFTER_MS,
+    },
     refence: (shard, refusedEpoch) => cluster.holder.refence(shard, refusedEpoch),
     onClaim: (entries) => metrics.claimed(entries),
     onAttempt: hooks.onAttempt,

@@ -32,6 +32,11 @@ interface Flight {
   isEnding: boolean;
 }
 
+interface Known {
+  readonly knownAtMs: number;
+  readonly payload: string;
+}
+
 /** How long to wait before trying again when Redis or the table is away. */
 const TROUBLE_PAUSE_MS = 200;
 const GIVE_BACK_MS = 500;
@@ -41,6 +46,8 @@ const UNTRUSTED_PAUSE_MS = 50;
 const FIRST_CLAIM = 4;
 /** When a row is not to be sent yet, it goes back for its own time; by so much may clocks round. */
 const ROUNDING_MS = 2;
+/** So often in a row is a row read again before its message is sent. */
+const RECHECKS = 3;
 
 export class ShardActor {
   readonly shard: number;
@@ -221,6 +228,7 @@ export class ShardActor {
       if (this.#trust.isSuspended || !this.#parts.isTrusted(this.shard)) return UNTRUSTED_PAUSE_MS;
       this.#toldOfMs = Infinity;
       const epoch = this.#epoch;
+      const askedAtMs = this.#parts.time.monotonicMs();
       const reply = await queue.claim(this.shard, epoch, taken);
       this.#parts.onClaim?.(reply.kind === 'claimed' ? reply.claims.length : null);
       if (reply.kind !== 'claimed') {
@@ -228,7 +236,7 @@ export class ShardActor {
         return 0;
       }
       used = reply.claims.length;
-      for (const claim of reply.claims) this.#begin(claim);
+      for (const claim of reply.claims) this.#begin(claim, askedAtMs);
       if (used === taken) {
         this.#claimSize = Math.min(this.#claimSize * 2, settings.claimBatch);
         return 0;
@@ -276,8 +284,8 @@ export class ShardActor {
     if (!this.#halted) await this.#alarm.sleep(durationMs);
   }
 
-  /** Starts the work on a claim. Each claim holds one slot until it has landed. */
-  #begin(claim: Claim): void {
+  /** Starts the work on a claim that was asked for at a time. Each claim holds one slot until it has landed. */
+  #begin(claim: Claim, askedAtMs: number): void {
     const former = this.#flights.get(claim.id);
     if (former?.isEnding === false) {
       // Still in our hands: whoever works on it settles with the new token.
@@ -288,7 +296,7 @@ export class ShardActor {
     const flight: Flight = { token: claim.token, slotIsFree: false, isEnding: false };
     this.#flights.set(claim.id, flight);
     const schedule = parseScheduleEntry(claim.id);
-    const work = schedule === null ? this.#deliver(claim, flight) : this.#fire(claim, flight, schedule);
+    const work = schedule === null ? this.#deliver(claim, flight, askedAtMs) : this.#fire(claim, flight, schedule);
     work
       .catch((error: unknown) => {
         if (!isTrouble(error)) this.#log.error({ err: error, entry: claim.id }, 'work on a claim failed');
@@ -333,28 +341,31 @@ export class ShardActor {
     await this.#giveBack(claim.id, flight);
   }
 
-  async #deliver(claim: Claim, flight: Flight): Promise<void> {
+  async #deliver(claim: Claim, flight: Flight, askedAtMs: number): Promise<void> {
     const fresh = this.#trust.messageOf(claim);
-    if (fresh !== null) return this.#attempt(fresh, flight, 1, claim.payload);
+    if (fresh !== null) return this.#attempt(fresh, flight, 1, { knownAtMs: askedAtMs, payload: claim.payload });
+    const knownAtMs = this.#parts.time.monotonicMs();
     const stored = await this.#parts.recorder.readMessage(claim.id);
     if (stored === null || !isToBeSent(stored)) return this.#settle(claim.id, flight, null);
     if (stored.nextAttemptAtMs > this.#parts.clock.nowMs() + ROUNDING_MS) {
       return this.#settle(claim.id, flight, stored.nextAttemptAtMs);
     }
-    return this.#attempt(stored, flight, stored.attempts + 1);
+    return this.#attempt(stored, flight, stored.attempts + 1, { knownAtMs, payload: '' });
   }
 
-  /** `payload`: what the entry came with, if it is trusted. */
-  async #attempt(message: Message, flight: Flight, attempt: number, payload = ''): Promise<void> {
+  /** `known`: what the entry came with, if it is trusted, and when Redis or PostgreSQL was asked for what the message is. */
+  async #attempt(message: Message, flight: Flight, attempt: number, known: Known): Promise<void> {
     const host = originOf(message.destination);
     if (!(await this.#enterHost(host))) {
       const backAtMs = this.#parts.deferrals.backAtMs(host, this.#parts.clock.nowMs());
-      return this.#settle(message.id, flight, backAtMs, payload);
+      return this.#settle(message.id, flight, backAtMs, known.payload);
     }
     const startedAtMs = performance.now();
     let outcome: Outcome | null;
     try {
-      outcome = await this.#parts.attempts.make(message, attempt, this.#abort.signal);
+      outcome = await this.#parts.attempts.make(message, attempt, this.#abort.signal, () =>
+        this.#isStillToBeSent(message, attempt, known.knownAtMs),
+      );
     } finally {
       this.#parts.hosts.leave(host);
       this.#parts.deferrals.observe(host, performance.now() - startedAtMs);
@@ -368,6 +379,20 @@ export class ShardActor {
       this.#parts.offers.offer(callback.shard, { id: callback.id, dueAtMs: callback.dueAtMs, payload: '' });
     }
     await this.#settle(message.id, flight, following.kind === 'again' ? following.atMs : null);
+  }
+
+  /**
+   * Reads the row again where it was read, or the message claimed, so long ago that a cancel may rely on having been seen. A read that
+   * takes as long is repeated, but not for ever: PostgreSQL may be that slow.
+   */
+  async #isStillToBeSent({ id }: Message, attempt: number, knownAtMs: number): Promise<boolean> {
+    const { recorder, settings, time } = this.#parts;
+    for (let reads = 0; reads < RECHECKS && time.monotonicMs() - knownAtMs > settings.recheckAfterMs; reads++) {
+      knownAtMs = time.monotonicMs();
+      const stored = await recorder.readMessage(id);
+      if (stored === null || !isToBeSent(stored) || stored.attempts >= attempt) return false;
+    }
+    return true;
   }
 
   /** False when the host is at its limit and so many wait for it that this one should come back later. */

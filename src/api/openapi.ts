@@ -70,7 +70,7 @@ const FAULTS = {
   409: 'It exists already, or is the last of its kind',
   413: 'The body is too large',
   501: 'Queues, URL groups and flow control are not implemented yet',
-  503: 'The table is away; try again after Retry-After seconds. Nothing was accepted',
+  503: 'PostgreSQL is unavailable, or for a cancel Redis; the text says what holds by now. Try again after Retry-After seconds',
 } as const;
 
 /** The `response` part of a route's schema: what success gives, and which faults there are. */

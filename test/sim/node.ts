@@ -8,6 +8,7 @@ import { Deferrals } from '../../src/actor/deferral.js';
 import { Slots } from '../../src/actor/slots.js';
 import { Sweeper } from '../../src/actor/sweeper.js';
 import { HostLimiter } from '../../src/delivery/host-limiter.js';
+import { RECHECK_AFTER_MS } from '../../src/domain/cancel-times.js';
 import { ID_CHANCE_BYTES, messageId } from '../../src/domain/ids.js';
 import type { Message } from '../../src/domain/message.js';
 import { shardOfMessage } from '../../src/domain/shard.js';
@@ -349,7 +350,7 @@ export class SimulatedNode {
       clock,
       time: process.time,
       log,
-      settings: { claimBatch: 20, idleClaimMs: TIMES.idleClaimMs },
+      settings: { claimBatch: 20, idleClaimMs: TIMES.idleClaimMs, recheckAfterMs: RECHECK_AFTER_MS },
       isTrusted: (shard) => this.locks.isTrusted(shard),
       wake: (shard, dueAtMs) => this.#wake(shard, dueAtMs),
       onFenced: (shard) => this.membership.fenced(shard),
