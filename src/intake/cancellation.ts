@@ -119,7 +119,7 @@ export class Cancellation {
     let claimed = messages.filter(({ id }) => found.get(id) === 'in-flight');
     let isUnsure = messages.some(({ id, nextAttemptAtMs }) => !found.has(id) && nextAttemptAtMs <= dueByMs);
     while ((claimed.length > 0 || isUnsure) && this.#time.monotonicMs() < untilMs) {
-      await this.#pause(Math.min(ASK_EVERY_MS, untilMs - this.#time.monotonicMs()));
+      await this.#pause(ASK_EVERY_MS);
       const now = claimed.length === 0 ? new Map() : await this.#putTombstones(claimed);
       if (claimed.some(({ id }) => !now.has(id))) isUnsure = true;
       claimed = claimed.filter(({ id }) => now.get(id) === 'in-flight');

@@ -103,6 +103,21 @@ export const MUTATIONS: readonly Mutation[] = [
       }),
     },
   },
+  {
+    name: 'cancels are acknowledged although Redis did not confirm them',
+    faults: ['break', 'break', 'stall', 'stall', 'stall', 'redis away'],
+    spoil: {
+      cancels: (offers) => ({
+        offer: (shard, entry) => offers.offer(shard, entry),
+        cancel: async (shard, ids) => (await offers.cancel(shard, ids)) ?? ids.map(() => 'absent' as const),
+      }),
+    },
+  },
+  {
+    name: 'a message that was read long ago is sent without being read again',
+    faults: ['freeze', 'freeze', 'stall'],
+    spoil: { parts: (parts) => ({ ...parts, settings: { ...parts.settings, recheckAfterMs: Infinity } }) },
+  },
 ];
 
 function counted(redis: RedisServer, shard: number, by: { id: string }): number {

@@ -3,7 +3,7 @@
 import { Checks } from './checks.js';
 import { Destinations } from './destinations.js';
 import { EVERY_FAULT, type FaultKind, Faults } from './faults.js';
-import { type Spoil, type Surroundings, TIMES } from './node.js';
+import { type SimulatedNode, type Spoil, type Surroundings, TIMES } from './node.js';
 import { RedisServer } from './redis-server.js';
 import { TableServer } from './table-server.js';
 import { installTurns } from './turns.js';
@@ -31,6 +31,8 @@ export interface SimulationResult {
   readonly virtualMs: number;
   readonly messages: number;
   readonly claims: number;
+  /** Cancels that were acknowledged. */
+  readonly cancels: number;
   readonly refusals: number;
   readonly secondDeliveries: number;
   readonly moves: number;
@@ -41,6 +43,8 @@ const DEFAULT_STEPS = 3_000;
 /** Work comes in, in the mean, so often. */
 const MESSAGE_EVERY_MS = 250;
 const MAX_DELAY_MS = 6_000;
+/** So many messages are canceled, before they are due or just then. */
+const IS_CANCELED = 0.2;
 /** A heartbeat's delay and the give that follows. */
 const SLACK_MS = 1_500;
 const LOOK_EVERY_MS = 500;
@@ -135,7 +139,11 @@ export class Simulation {
     world.after(-Math.log(1 - world.chance.next()) * MESSAGE_EVERY_MS, () => {
       if (!this.isBusy) return;
       const dueInMs = world.chance.happens(0.5) ? 0 : world.chance.between(0, MAX_DELAY_MS);
-      world.chance.pick(faults.live.filter((node) => node.process.runs))?.publish(dueInMs);
+      const node = (): SimulatedNode | undefined => world.chance.pick(faults.live.filter(({ process }) => process.runs));
+      const id = node()?.publish(dueInMs);
+      if (id !== undefined && world.chance.happens(IS_CANCELED)) {
+        world.after(world.chance.between(0, dueInMs + 200), () => node()?.cancel(id));
+      }
       this.#publishOn();
     });
   }
@@ -178,6 +186,7 @@ async function run(simulation: Simulation, steps: number): Promise<SimulationRes
     virtualMs: world.nowMs - startedAtMs,
     messages: around.table.messages.size,
     claims: checks.claims,
+    cancels: checks.cancels,
     refusals: checks.refusals,
     secondDeliveries: checks.secondDeliveries,
     moves: checks.moves,
