@@ -8,7 +8,7 @@ import type { Caller } from './redis-server.js';
 /** A takeover asks the queue for no more than this for each shard. */
 const MAX_TAKEOVER_COMMANDS = 3;
 /** What is no part of a takeover. */
-const OTHER_WORK = new Set(['accept', 'promote', 'settle', 'touch']);
+const OTHER_WORK = new Set(['accept', 'cancel', 'promote', 'settle', 'touch']);
 /** By so much may a node's idea of Redis's clock be ahead. */
 const EARLY_MS = 60;
 

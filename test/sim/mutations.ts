@@ -1,5 +1,6 @@
 // Wrong clusters: each takes one guard away, and the simulation must notice. A check that nothing can fail proves nothing.
 
+import { HostLimiter } from '../../src/delivery/host-limiter.js';
 import type { Spoil } from './node.js';
 import type { FaultKind } from './faults.js';
 import { refused } from './queue-scripts.js';
@@ -105,7 +106,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'cancels are acknowledged although Redis did not confirm them',
-    faults: ['break', 'break', 'stall', 'stall', 'stall', 'redis away'],
+    faults: ['cut off'],
     spoil: {
       cancels: (offers) => ({
         offer: (shard, entry) => offers.offer(shard, entry),
@@ -115,8 +116,15 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'a message that was read long ago is sent without being read again',
-    faults: ['freeze', 'freeze', 'stall'],
-    spoil: { parts: (parts) => ({ ...parts, settings: { ...parts.settings, recheckAfterMs: Infinity } }) },
+    faults: ['freeze'],
+    spoil: {
+      // With one call at a time for each host, messages wait long in a node's hands.
+      parts: (parts) => ({
+        ...parts,
+        hosts: new HostLimiter({ capacity: 200, perHost: 1, waitingPerHost: 50 }, () => parts.time.monotonicMs()),
+        settings: { ...parts.settings, recheckAfterMs: Infinity },
+      }),
+    },
   },
 ];
 

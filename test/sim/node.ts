@@ -105,6 +105,7 @@ export class SimulatedNode {
   readonly holder: ShardHolder;
   readonly membership: Membership;
   readonly links: readonly Link[];
+  readonly redisLink: Link;
   readonly recorder: Recorder;
   readonly #around: Surroundings;
   readonly #queue: ShardQueue;
@@ -148,6 +149,7 @@ export class SimulatedNode {
     const lockLinks = lockServers.map(
       (server) => new Link({ process, server, timeoutMs: TIMES.lockTimeoutMs, troubles }),
     );
+    this.redisLink = redisLink;
     this.links = [redisLink, subscriberLink, tableLink, ...lockLinks];
 
     const client = redisClient(redisLink, redis, (script, [key = '']) => around.watch.onCommand(this, script, key));
