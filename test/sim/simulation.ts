@@ -44,8 +44,8 @@ const DEFAULT_STEPS = 3_000;
 const MESSAGE_EVERY_MS = 250;
 const MAX_DELAY_MS = 6_000;
 /** So many messages are canceled, before they are due or just then. */
-const IS_CANCELED = 0.2;
-const CANCEL_LATE_EVERY_MS = 700;
+const IS_CANCELED = 0.1;
+const CANCEL_LATE_EVERY_MS = 2_000;
 const LATE_MS = 500;
 /** A heartbeat's delay and the give that follows. */
 const SLACK_MS = 1_500;
