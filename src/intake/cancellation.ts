@@ -39,7 +39,9 @@ export class UnconfirmedCancelError extends CarillonError {
   ) {
     const [messages, are] = unconfirmed === 1 ? ['message', 'is'] : ['messages', 'are'];
     const others =
-      canceled === 0 ? '' : `; ${canceled} other ${canceled === 1 ? 'message is' : 'messages are'} canceled for certain`;
+      canceled === 0
+        ? ''
+        : `; ${canceled} other ${canceled === 1 ? 'message is' : 'messages are'} canceled for certain`;
     super(
       'QUEUE_UNAVAILABLE',
       `Redis is unavailable and did not confirm the cancel of ${unconfirmed} ${messages}, which ${are} canceled in PostgreSQL and may still be sent once${others}: cancel again`,

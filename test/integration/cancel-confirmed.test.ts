@@ -93,7 +93,9 @@ describe('a cancel through a node that cannot reach Redis (issue 12, entry 3)', 
       expect([answers[index]!.status, sent]).not.toEqual([200, true]);
       if (!sent) continue;
       await until(async () => expect(await rowOf(owner, id)).toMatchObject({ state: 'delivered' }));
-      expect(await reasonOf(id)).toMatch(/^canceled at \d{4}-.*Z without confirmation from Redis, and sent nevertheless$/);
+      expect(await reasonOf(id)).toMatch(
+        /^canceled at \d{4}-.*Z without confirmation from Redis, and sent nevertheless$/,
+      );
     }
   });
 

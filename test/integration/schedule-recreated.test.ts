@@ -61,24 +61,27 @@ async function untilToldLate(id: string): Promise<void> {
 }
 
 describe('a schedule that was deleted and made again', () => {
-  it.each(['pause', 'edit', 'delete'])('keeps its place when a %s of the former one comes to Redis late', async (late) => {
-    const id = `late-${late}`;
-    const soonMs = Date.now() + 600_000;
-    await schedule(owner, id, cronAt(soonMs));
-    // The former one is changed a few times, so that its generation is beyond a first one.
-    await schedule(owner, id, cronAt(soonMs + 60_000));
-    path.set({ kind: 'cut' });
-    if (late === 'pause') expect((await remote.call('POST', `/v2/schedules/${id}/pause`)).status).toBe(200);
-    if (late === 'edit') await schedule(remote, id, '0 0 1 1 *');
-    const deleter = late === 'delete' ? remote : owner;
-    expect((await deleter.call('DELETE', `/v2/schedules/${id}`)).status).toBe(200);
-    await schedule(owner, id, cronAt(soonMs));
-    const { generation, next_fire_at: nextMs } = (await scheduleOf(owner, id))!;
-    await until(async () => expect(await placeOf(id)).toBe(nextMs));
-    await untilToldLate(id);
-    expect(await placeOf(id)).toBe(nextMs);
-    expect(generation).toBeGreaterThan(2);
-  });
+  it.each(['pause', 'edit', 'delete'])(
+    'keeps its place when a %s of the former one comes to Redis late',
+    async (late) => {
+      const id = `late-${late}`;
+      const soonMs = Date.now() + 600_000;
+      await schedule(owner, id, cronAt(soonMs));
+      // The former one is changed a few times, so that its generation is beyond a first one.
+      await schedule(owner, id, cronAt(soonMs + 60_000));
+      path.set({ kind: 'cut' });
+      if (late === 'pause') expect((await remote.call('POST', `/v2/schedules/${id}/pause`)).status).toBe(200);
+      if (late === 'edit') await schedule(remote, id, '0 0 1 1 *');
+      const deleter = late === 'delete' ? remote : owner;
+      expect((await deleter.call('DELETE', `/v2/schedules/${id}`)).status).toBe(200);
+      await schedule(owner, id, cronAt(soonMs));
+      const { generation, next_fire_at: nextMs } = (await scheduleOf(owner, id))!;
+      await until(async () => expect(await placeOf(id)).toBe(nextMs));
+      await untilToldLate(id);
+      expect(await placeOf(id)).toBe(nextMs);
+      expect(generation).toBeGreaterThan(2);
+    },
+  );
 
   it('also by a batch, follows on the generation of the former one', async () => {
     const headers = { 'Upstash-Cron': '0 0 1 1 *', 'Upstash-Schedule-Id': 'by-batch' };
