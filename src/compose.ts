@@ -17,11 +17,11 @@ import type { ClusterView, Readiness } from './api/services.js';
 import type { Config } from './config.js';
 import { createHttpClient, type HttpClient } from './delivery/http-client.js';
 import { HostLimiter } from './delivery/host-limiter.js';
-import { RECHECK_AFTER_MS } from './domain/cancel-times.js';
 import { CarillonError } from './domain/errors.js';
 import type { TierBounds } from './domain/tier.js';
 import { NodeIntake } from './intake/node-intake.js';
 import { ensureAccess } from './compose/access.js';
+import { actorSettings } from './compose/actor-settings.js';
 import { pooledChance } from './compose/chance.js';
 import { makeCluster, processTime, type NodeCluster } from './compose/cluster.js';
 import { makeConsole, pageFolder } from './compose/console.js';
@@ -390,11 +390,7 @@ function actorParts(given: {
       hooks.onFenced(shard);
       cluster.membership.fenced(shard);
     },
-    settings: {
-      claimBatch: config.CARILLON_CLAIM_BATCH,
-      idleClaimMs: config.CARILLON_IDLE_CLAIM_MS,
-      recheckAfterMs: RECHECK_AFTER_MS,
-    },
+    settings: actorSettings(config),
     refence: (shard, refusedEpoch) => cluster.holder.refence(shard, refusedEpoch),
     onClaim: (entries) => metrics.claimed(entries),
     onAttempt: hooks.onAttempt,

@@ -15,11 +15,11 @@ import type { Message } from '../domain/message.js';
 import { originOf } from '../delivery/target.js';
 import { parseScheduleEntry, type ScheduleKeyOfEntry } from '../queue/keys.js';
 import type { Claim, Claimed } from '../queue/shard-queue.js';
-import type { StoredMessage } from '../table/message-columns.js';
 import type { Outcome, Released } from '../table/outcomes.js';
 import { Alarm } from './alarm.js';
 import type { ActorParts } from './actor-parts.js';
 import { PayloadTrust } from './payload-trust.js';
+import { isStillToBeSent, isToBeSent, type Known } from './recheck.js';
 import { Settlements } from './settlements.js';
 import { Signal } from './signal.js';
 import type { Turn } from './slots.js';
@@ -32,11 +32,6 @@ interface Flight {
   isEnding: boolean;
 }
 
-interface Known {
-  readonly knownAtMs: number;
-  readonly payload: string;
-}
-
 /** How long to wait before trying again when Redis or the table is away. */
 const TROUBLE_PAUSE_MS = 200;
 const GIVE_BACK_MS = 500;
@@ -46,8 +41,6 @@ const UNTRUSTED_PAUSE_MS = 50;
 const FIRST_CLAIM = 4;
 /** When a row is not to be sent yet, it goes back for its own time; by so much may clocks round. */
 const ROUNDING_MS = 2;
-/** So often in a row is a row read again before its message is sent. */
-const RECHECKS = 3;
 
 export class ShardActor {
   readonly shard: number;
@@ -353,7 +346,6 @@ export class ShardActor {
     return this.#attempt(stored, flight, stored.attempts + 1, { knownAtMs, payload: '' });
   }
 
-  /** `known`: what the entry came with, if it is trusted, and when Redis or PostgreSQL was asked for what the message is. */
   async #attempt(message: Message, flight: Flight, attempt: number, known: Known): Promise<void> {
     const host = originOf(message.destination);
     if (!(await this.#enterHost(host))) {
@@ -364,7 +356,7 @@ export class ShardActor {
     let outcome: Outcome | null;
     try {
       outcome = await this.#parts.attempts.make(message, attempt, this.#abort.signal, () =>
-        this.#isStillToBeSent(message, attempt, known.knownAtMs),
+        isStillToBeSent(this.#parts, message, attempt, known.knownAtMs),
       );
     } finally {
       this.#parts.hosts.leave(host);
@@ -379,20 +371,6 @@ export class ShardActor {
       this.#parts.offers.offer(callback.shard, { id: callback.id, dueAtMs: callback.dueAtMs, payload: '' });
     }
     await this.#settle(message.id, flight, following.kind === 'again' ? following.atMs : null);
-  }
-
-  /**
-   * Reads the row again where it was read, or the message claimed, so long ago that a cancel may rely on having been seen. A read that
-   * takes as long is repeated, but not for ever: PostgreSQL may be that slow.
-   */
-  async #isStillToBeSent({ id }: Message, attempt: number, knownAtMs: number): Promise<boolean> {
-    const { recorder, settings, time } = this.#parts;
-    for (let reads = 0; reads < RECHECKS && time.monotonicMs() - knownAtMs > settings.recheckAfterMs; reads++) {
-      knownAtMs = time.monotonicMs();
-      const stored = await recorder.readMessage(id);
-      if (stored === null || !isToBeSent(stored) || stored.attempts >= attempt) return false;
-    }
-    return true;
   }
 
   /** False when the host is at its limit and so many wait for it that this one should come back later. */
@@ -413,10 +391,6 @@ export class ShardActor {
     const at = backAtMs === null ? null : Math.ceil(backAtMs);
     await this.#settlements.add({ id, token: flight.token, backAtMs: at, payload });
   }
-}
-
-function isToBeSent(stored: StoredMessage): boolean {
-  return stored.state === 'pending' && !stored.held;
 }
 
 /** Redis or the table is away: known to those who watch them, and to be waited out. */

@@ -56,8 +56,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'owners are not asserted again at heartbeats',
-    faults: ['flush'],
-    mayNotMove: true,
+    faults: ['flush', 'freeze', 'freeze'],
     spoil: {
       redis: (redis) => {
         const { beat } = redis.models;
