@@ -162,7 +162,7 @@ export class Simulation {
   }
 
   #publishOn(): void {
-    const { world, faults } = this;
+    const { world } = this;
     world.after(-Math.log(1 - world.chance.next()) * MESSAGE_EVERY_MS, () => {
       if (!this.isBusy) return;
       const dueInMs = world.chance.happens(0.5) ? 0 : world.chance.between(0, MAX_DELAY_MS);
