@@ -20,6 +20,7 @@ import { CarillonError } from './domain/errors.js';
 import type { TierBounds } from './domain/tier.js';
 import { NodeIntake } from './intake/node-intake.js';
 import { ensureAccess } from './compose/access.js';
+import { actorSettings } from './compose/actor-settings.js';
 import { pooledChance } from './compose/chance.js';
 import { openPools, type DatabasePools } from './compose/database-pools.js';
 import { makeCluster, processTime, type NodeCluster } from './compose/cluster.js';
@@ -155,12 +156,14 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     recorder,
     offers,
     clock,
+    time: processTime,
     chance,
     settings: {
       shards: config.CARILLON_SHARDS,
       tiers: tierBounds(config),
       offerWithinMs: 2 * (config.CARILLON_HORIZON_MS + config.CARILLON_PROMOTE_EVERY_MS),
       inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
+      payloadFreshMs: PAYLOAD_FRESH_MS,
       idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
     },
     onAccept: hooks.onAccept,
@@ -369,7 +372,7 @@ function actorParts(given: {
       hooks.onFenced(shard);
       cluster.membership.fenced(shard);
     },
-    settings: { claimBatch: config.CARILLON_CLAIM_BATCH, idleClaimMs: config.CARILLON_IDLE_CLAIM_MS },
+    settings: actorSettings(config),
     refence: (shard, refusedEpoch) => cluster.holder.refence(shard, refusedEpoch),
     onClaim: (entries) => metrics.claimed(entries),
     onAttempt: hooks.onAttempt,

@@ -15,6 +15,8 @@ export interface ShardActorSettings {
   readonly claimBatch: number;
   /** Longest sleep with nothing due, in milliseconds. */
   readonly idleClaimMs: number;
+  /** A delivery that begins later than this after its claim, or after its row was read, reads the row again first. */
+  readonly recheckAfterMs: number;
 }
 
 /** What the actors of a node share. */

@@ -63,11 +63,18 @@ export class Attempts {
 
   /**
    * Makes attempt number `attempt` (from 1). Gives its outcome, which is nowhere yet but here; null when it was cut off because this
-   * node is stopping. Rejects with TABLE_UNAVAILABLE when the signing key cannot be read: then nothing was sent.
+   * node is stopping, or was not to be sent any more by `isStillToBeSent`, which is asked last. Rejects with TABLE_UNAVAILABLE when the
+   * signing key cannot be read: then nothing was sent.
    */
-  async make(message: Message, attempt: number, signal: AbortSignal): Promise<Outcome | null> {
+  async make(
+    message: Message,
+    attempt: number,
+    signal: AbortSignal,
+    isStillToBeSent: () => Promise<boolean>,
+  ): Promise<Outcome | null> {
     const signingKey = await this.#signingKey(message.tenantId);
     const whole = message.sourceOf === undefined ? message : await this.#withSource(message, message.sourceOf);
+    if (!(await isStillToBeSent())) return null;
     const startedAtMs = this.#clock.nowMs();
     const result = await this.#send(whole, attempt, signingKey, startedAtMs, signal);
     if (result.kind === 'error' && result.code === 'ABORTED') return null;

@@ -13,12 +13,12 @@ import type { Cancel } from '../domain/clock.js';
 import type { Message } from '../domain/message.js';
 import { parseScheduleEntry, type ScheduleKeyOfEntry } from '../queue/keys.js';
 import type { Claim, Claimed } from '../queue/shard-queue.js';
-import type { StoredMessage } from '../table/message-columns.js';
 import type { Outcome, Released } from '../table/outcomes.js';
 import { Alarm } from './alarm.js';
 import type { ActorParts } from './actor-parts.js';
 import { isUnavailable } from './faulty-entries.js';
 import { PayloadTrust } from './payload-trust.js';
+import { isStillToBeSent, isToBeSent, type Known } from './recheck.js';
 import { Settlements } from './settlements.js';
 import { Signal } from './signal.js';
 import type { Turn } from './slots.js';
@@ -221,6 +221,7 @@ export class ShardActor {
       if (this.#trust.isSuspended || !this.#parts.isTrusted(this.shard)) return UNTRUSTED_PAUSE_MS;
       this.#toldOfMs = Infinity;
       const epoch = this.#epoch;
+      const askedAtMs = this.#parts.time.monotonicMs();
       const reply = await queue.claim(this.shard, epoch, taken);
       this.#parts.onClaim?.(reply.kind === 'claimed' ? reply.claims.length : null);
       if (reply.kind !== 'claimed') {
@@ -228,7 +229,7 @@ export class ShardActor {
         return 0;
       }
       used = reply.claims.length;
-      for (const claim of reply.claims) this.#begin(claim);
+      for (const claim of reply.claims) this.#begin(claim, askedAtMs);
       if (used === taken) {
         this.#claimSize = Math.min(this.#claimSize * 2, settings.claimBatch);
         return 0;
@@ -276,8 +277,8 @@ export class ShardActor {
     if (!this.#halted) await this.#alarm.sleep(durationMs);
   }
 
-  /** Starts the work on a claim. Each claim holds one slot until it has landed. */
-  #begin(claim: Claim): void {
+  /** Starts the work on a claim that was asked for at a time. Each claim holds one slot until it has landed. */
+  #begin(claim: Claim, askedAtMs: number): void {
     const former = this.#flights.get(claim.id);
     if (former?.isEnding === false) {
       // Still in our hands: whoever works on it settles with the new token.
@@ -288,7 +289,7 @@ export class ShardActor {
     const flight: Flight = { token: claim.token, slotIsFree: false, isEnding: false };
     this.#flights.set(claim.id, flight);
     const schedule = parseScheduleEntry(claim.id);
-    const work = schedule === null ? this.#deliver(claim, flight) : this.#fire(claim, flight, schedule);
+    const work = schedule === null ? this.#deliver(claim, flight, askedAtMs) : this.#fire(claim, flight, schedule);
     work
       .then(
         () => this.#parts.faulty.forget(claim.id),
@@ -333,24 +334,26 @@ export class ShardActor {
     await this.#giveBack(claim.id, flight, this.#parts.clock.nowMs() + REFUSED_PAUSE_MS);
   }
 
-  async #deliver(claim: Claim, flight: Flight): Promise<void> {
+  async #deliver(claim: Claim, flight: Flight, askedAtMs: number): Promise<void> {
     const fresh = this.#trust.messageOf(claim);
-    if (fresh !== null) return this.#attempt(fresh, flight, 1, claim.payload);
+    if (fresh !== null) return this.#attempt(fresh, flight, 1, { knownAtMs: askedAtMs, payload: claim.payload });
+    const knownAtMs = this.#parts.time.monotonicMs();
     const stored = await this.#parts.recorder.readMessage(claim.id);
     if (stored === null || !isToBeSent(stored)) return this.#settle(claim.id, flight, null);
     if (stored.nextAttemptAtMs > this.#parts.clock.nowMs() + ROUNDING_MS) {
       return this.#settle(claim.id, flight, stored.nextAttemptAtMs);
     }
-    return this.#attempt(stored, flight, stored.attempts + 1);
+    return this.#attempt(stored, flight, stored.attempts + 1, { knownAtMs, payload: '' });
   }
 
-  /** `payload`: what the entry came with, if it is trusted. */
-  async #attempt(message: Message, flight: Flight, attempt: number, payload = ''): Promise<void> {
+  async #attempt(message: Message, flight: Flight, attempt: number, known: Known): Promise<void> {
     const admittance = await this.#parts.admission.enter(message, this.#parts.clock.nowMs());
-    if (admittance.kind === 'deferred') return this.#settle(message.id, flight, admittance.backAtMs, payload);
+    if (admittance.kind === 'deferred') return this.#settle(message.id, flight, admittance.backAtMs, known.payload);
     let outcome: Outcome | null;
     try {
-      outcome = await this.#parts.attempts.make(message, attempt, this.#abort.signal);
+      outcome = await this.#parts.attempts.make(message, attempt, this.#abort.signal, () =>
+        isStillToBeSent(this.#parts, message, attempt, known.knownAtMs),
+      );
     } finally {
       admittance.leave();
     }
@@ -375,8 +378,4 @@ export class ShardActor {
     const at = backAtMs === null ? null : Math.ceil(backAtMs);
     await this.#settlements.add({ id, token: flight.token, backAtMs: at, payload });
   }
-}
-
-function isToBeSent(stored: StoredMessage): boolean {
-  return stored.state === 'pending' && !stored.held;
 }

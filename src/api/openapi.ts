@@ -72,7 +72,7 @@ const FAULTS = {
   413: 'The body is too large',
   429: 'Lists of this tenant are being read, or bodies of its requests fill its share of the node: try again after Retry-After seconds',
   501: 'Queues, URL groups and flow control are not implemented yet',
-  503: 'PostgreSQL is unavailable, a read took too long, or request bodies fill what the node has for them: try again after Retry-After seconds. Nothing was accepted',
+  503: 'PostgreSQL is unavailable (for a cancel Redis as well), a read took too long, or request bodies fill what the node has for them; the text says what holds by now. Try again after Retry-After seconds',
 } as const;
 
 /** The `response` part of a route's schema: what success gives, and which faults there are. */

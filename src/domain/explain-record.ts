@@ -41,7 +41,9 @@ function tellDelivered(record: OccurrenceRecord, facts: ExplainFacts): Told {
   const causes = isLate ? causesOf(record, startedAtMs, facts) : [];
   const because = causes.length === 0 ? '' : `, because ${causes.map(({ because: cause }) => cause).join(', and ')}`;
   const tries = record.attempts > 1 ? ` at attempt ${record.attempts}` : '';
-  const answer = `It was answered ${record.lastStatus ?? 'well'}${tries}${on(record.endedAtMs)}.`;
+  // What a late success corrected.
+  const before = record.reason === null ? '' : ` It had been ${record.reason}.`;
+  const answer = `It was answered ${record.lastStatus ?? 'well'}${tries}${on(record.endedAtMs)}.${before}`;
   return {
     verdict: isLate ? 'ran-late' : 'ran',
     text: `It ran ${latency(lateMs)} after it was due${because}. ${answer}`,

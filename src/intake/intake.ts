@@ -11,7 +11,10 @@ export type { Acceptance, KeyClaim, Submission } from '../table/accepts.js';
 export interface Intake {
   /** Accepts messages: each is committed with its keys, or found to be a duplicate. Same order as given. */
   accept(submissions: readonly Submission[]): Promise<Acceptance[]>;
-  /** Cancels pending messages of a tenant; says which were. What is in flight may still arrive once. */
+  /**
+   * Cancels pending messages of a tenant and returns which were: no call of them begins after that. One that had begun may still arrive.
+   * Throws UnconfirmedCancelError when that cannot be promised for some of them; the same call again completes it.
+   */
   cancel(tenantId: number, ids: readonly MessageId[]): Promise<MessageId[]>;
   /** Creates or replaces a schedule. An equal definition changes nothing. Throws INVALID_CRON when it can never fire. */
   saveSchedule(tenantId: number, id: string, definition: ScheduleDefinition): Promise<Schedule>;

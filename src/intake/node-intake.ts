@@ -1,6 +1,6 @@
 // The intake of a node: commits to the table, then tells the queue, then wakes the actor. See intake.ts for what it promises.
 
-import type { Chance, Clock } from '../domain/clock.js';
+import type { Chance, Clock, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import { ID_CHANCE_BYTES, type MessageId } from '../domain/ids.js';
 import type { Message } from '../domain/message.js';
@@ -13,14 +13,13 @@ import { scheduleEntry } from '../queue/keys.js';
 import type { Offers } from '../queue/offers.js';
 import { encodePayload } from '../queue/payload.js';
 import type { Acceptance, Submission } from '../table/accepts.js';
-import { type Canceled, cancelMessages } from '../table/cancels.js';
 import type { Database } from '../table/database.js';
 import { repeatDeadLetters } from '../table/dead-letters.js';
-import { releaseHeld } from '../table/outcomes.js';
 import type { Recorder } from '../table/recorder.js';
 import { type BatchResult, type Placed, saveScheduleBatch } from '../table/schedule-batches.js';
 import { changeScheduleState, deleteSchedule, saveSchedule } from '../table/schedules.js';
 import { getSchedule } from '../table/schedules-read.js';
+import { Cancellation } from './cancellation.js';
 import type { DeadLetterRetry, Intake, ScheduleToSave } from './intake.js';
 
 /** Work due later than this can be offered a moment later. */
@@ -32,6 +31,8 @@ export interface IntakeSettings {
   /** Offers due later than this are not made: the sweep will find them. At least as far as any announced horizon. */
   readonly offerWithinMs: number;
   readonly inlineMaxBytes: number;
+  /** Payloads that come to Redis later than this after their message was created are not kept. */
+  readonly payloadFreshMs: number;
   readonly idempotencyMs: number;
 }
 
@@ -48,6 +49,7 @@ export class NodeIntake implements Intake {
   readonly #clock: Clock;
   readonly #chance: Chance;
   readonly #settings: IntakeSettings;
+  readonly #cancellation: Cancellation;
   readonly #onAccept: OnAccept;
   readonly #onTier: OnTier;
 
@@ -56,6 +58,7 @@ export class NodeIntake implements Intake {
     recorder: Recorder;
     offers: Offers;
     clock: Clock;
+    time: ProcessTime;
     chance: Chance;
     settings: IntakeSettings;
     onAccept?: OnAccept;
@@ -67,6 +70,11 @@ export class NodeIntake implements Intake {
     this.#clock = parts.clock;
     this.#chance = parts.chance;
     this.#settings = parts.settings;
+    const { tiers, payloadFreshMs, inlineMaxBytes, idempotencyMs } = parts.settings;
+    this.#cancellation = new Cancellation({
+      ...parts,
+      settings: { idempotencyMs, inlineMaxBytes, payloadWithinMs: tiers.immediateMs + payloadFreshMs },
+    });
     this.#onAccept = parts.onAccept ?? (() => undefined);
     this.#onTier = parts.onTier ?? (() => undefined);
   }
@@ -84,13 +92,8 @@ export class NodeIntake implements Intake {
     return acceptances;
   }
 
-  async cancel(tenantId: number, ids: readonly MessageId[]): Promise<MessageId[]> {
-    const nowMs = this.#nowMs();
-    const keysUntilMs = nowMs + this.#settings.idempotencyMs;
-    const canceled = await cancelMessages(this.#database, tenantId, ids, { nowMs, keysUntilMs });
-    await this.#tellCanceled(canceled);
-    await this.#releaseAfter(tenantId, canceled);
-    return canceled.map(({ id }) => id);
+  cancel(tenantId: number, ids: readonly MessageId[]): Promise<MessageId[]> {
+    return this.#cancellation.cancel(tenantId, ids);
   }
 
   async saveSchedule(tenantId: number, id: string, definition: ScheduleDefinition): Promise<Schedule> {
@@ -213,25 +216,6 @@ export class NodeIntake implements Intake {
     }
     const payload = isImmediate ? encodePayload(message, this.#settings.inlineMaxBytes) : '';
     this.#offers.offer(shard, { id, dueAtMs, payload, createdAtMs });
-  }
-
-  async #tellCanceled(canceled: readonly Canceled[]): Promise<void> {
-    const byShard = new Map<number, MessageId[]>();
-    for (const { shard, id } of canceled) {
-      const ids = byShard.get(shard);
-      if (ids === undefined) byShard.set(shard, [id]);
-      else ids.push(id);
-    }
-    await Promise.all([...byShard].map(([shard, ids]) => this.#offers.cancel(shard, ids)));
-  }
-
-  /** Lets the occurrences go that waited for what was canceled. */
-  async #releaseAfter(tenantId: number, canceled: readonly Canceled[]): Promise<void> {
-    const ids = new Set(canceled.flatMap(({ scheduleToRelease }) => scheduleToRelease ?? []));
-    const schedules = [...ids].map((scheduleId) => ({ tenantId, scheduleId }));
-    for (const { id, shard, dueAtMs } of await releaseHeld(this.#database, schedules)) {
-      this.#offers.offer(shard, { id, dueAtMs, payload: '' });
-    }
   }
 
   /** The table keeps whole milliseconds. */

@@ -1,8 +1,11 @@
-// Cancels messages that wait for their delivery.
+// Cancels messages that wait for their delivery. A cancel is committed first, without confirmation, and confirmed when nothing can begin to
+// send the message any more: only then is it acknowledged. Both states are told by the row's `reason`.
 
 import { fromUuid, type MessageId } from '../domain/ids.js';
-import type { Database } from './database.js';
+import type { Database, Queryable } from './database.js';
 import { timestamp } from './message-columns.js';
+import { type MessageFilter, withFilter } from './message-filter.js';
+import type { CreatedBetween } from './message-reads.js';
 import { expireKeys } from './outcomes.js';
 
 export interface Canceled {
@@ -10,6 +13,11 @@ export interface Canceled {
   readonly shard: number;
   /** The schedule whose next occurrence may have waited for this one; null when none can have. */
   readonly scheduleToRelease: string | null;
+  readonly attempts: number;
+  readonly dueAtMs: number;
+  readonly nextAttemptAtMs: number;
+  readonly createdAtMs: number;
+  readonly bodyBytes: number;
 }
 
 interface CanceledRow {
@@ -18,9 +26,17 @@ interface CanceledRow {
   overlap: string | null;
   schedule_id: string | null;
   idempotency_key: string | null;
+  attempts: number;
+  due_at: number;
+  next_attempt_at: number;
+  created_at: number;
+  body_bytes: number;
 }
 
-/** Cancels those of a tenant's messages that are pending, and gives them. Their keys may be used again from `keysUntilMs` on. */
+/**
+ * Cancels those of a tenant's messages that are pending. Returns them, and those that were canceled before without being confirmed. Their keys
+ * may be used again from `keysUntilMs` on.
+ */
 export async function cancelMessages(
   database: Database,
   tenantId: number,
@@ -35,11 +51,43 @@ export async function cancelMessages(
       atMs: keysUntilMs,
     }));
     await expireKeys(connection, ended);
-    return canceled;
+    if (canceled.length === ids.length) return canceled;
+    const found = new Set(canceled.map(({ id }) => fromUuid(id)));
+    const others = ids.filter((id) => !found.has(id));
+    return [...canceled, ...(await connection.run<CanceledRow>('select-unconfirmed-cancels', [tenantId, others]))];
   });
   return rows.map((row) => ({
     id: fromUuid(row.id),
     shard: row.shard,
     scheduleToRelease: row.overlap === null ? null : row.schedule_id,
+    attempts: row.attempts,
+    dueAtMs: row.due_at,
+    nextAttemptAtMs: row.next_attempt_at,
+    createdAtMs: row.created_at,
+    bodyBytes: row.body_bytes,
   }));
+}
+
+/** Confirms cancels. Returns those that are still canceled and were not confirmed before. */
+export async function confirmCancels(
+  database: Database,
+  tenantId: number,
+  ids: readonly MessageId[],
+): Promise<MessageId[]> {
+  if (ids.length === 0) return [];
+  const rows = await database.run<{ id: string }>('confirm-cancels', [tenantId, ids]);
+  return rows.map((row) => fromUuid(row.id));
+}
+
+/** Ids of at most `limit` messages that the filter wants and whose cancel, after this time, was not confirmed; in no particular order. */
+export async function findUnconfirmedCancels(
+  table: Queryable,
+  tenantId: number,
+  filter: MessageFilter,
+  created: CreatedBetween,
+  { afterMs, limit }: { afterMs: number; limit: number },
+): Promise<MessageId[]> {
+  const fixed = [tenantId, timestamp(created.fromMs), timestamp(created.toMs), limit, timestamp(afterMs)];
+  const { text, values } = withFilter('select-unconfirmed-matching', fixed, filter);
+  return (await table.text<{ id: string }>(text, values)).map((row) => fromUuid(row.id));
 }

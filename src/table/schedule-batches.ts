@@ -98,11 +98,12 @@ type Decided = readonly [item: BatchedSchedule, next: NextState];
 async function saveGroup(connection: Queryable, given: Group): Promise<Map<BatchedSchedule, BatchResult>> {
   const results = new Map<BatchedSchedule, BatchResult>();
   const fresh = decideAll(given.group, results, (item) => given.decide(item, null));
-  const created = new Set(await insertNew(connection, given, fresh));
+  const created = await insertNew(connection, given, fresh);
   const taken: BatchedSchedule[] = [];
   for (const [item, next] of fresh) {
-    if (created.has(item.id)) results.set(item, { kind: 'created', placed: placed(item, next, 1) });
-    else taken.push(item);
+    const generation = created.get(item.id);
+    if (generation === undefined) taken.push(item);
+    else results.set(item, { kind: 'created', placed: placed(item, next, generation) });
   }
   if (taken.length > 0) await edit(connection, given, taken, results);
   await logChanges(connection, given, results);
@@ -126,10 +127,15 @@ function decideAll(
   });
 }
 
-async function insertNew(connection: Queryable, given: Group, fresh: readonly Decided[]): Promise<string[]> {
-  if (fresh.length === 0) return [];
-  const rows = await connection.run<{ id: string }>('insert-schedules', columns(given, fresh));
-  return rows.map(({ id }) => id);
+/** Returns the generations of those whose ids were free. */
+async function insertNew(
+  connection: Queryable,
+  given: Group,
+  fresh: readonly Decided[],
+): Promise<ReadonlyMap<string, number>> {
+  if (fresh.length === 0) return new Map();
+  const rows = await connection.run<{ id: string; generation: number }>('insert-schedules', columns(given, fresh));
+  return new Map(rows.map(({ id, generation }) => [id, generation]));
 }
 
 async function edit(

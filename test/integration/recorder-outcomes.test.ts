@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Message } from '../../src/domain/message.js';
+import { confirmCancels } from '../../src/table/cancels.js';
 import { aMessage, anOutcome, openTable, type OpenTable } from '../support/messages.js';
 
 let table: OpenTable;
@@ -71,13 +72,21 @@ describe('an outcome', () => {
     expect(await row(message)).toMatchObject({ state: 'failed', attempts: 4, in_dlq: true });
   });
 
-  it('of a late success corrects a row that was given up or canceled', async () => {
-    for (const end of ['failed', 'canceled'] as const) {
+  // The trace: issue 12, entry 3.
+  it('of a late success corrects a row that was given up or canceled, whose reason says what it was', async () => {
+    const reasons = {
+      failed: /^given up at .*Z, but a call that had begun before was answered$/,
+      canceled: /^canceled at .*Z, but a call that had begun before was answered$/,
+      unconfirmed: /^canceled at .*Z without confirmation from Redis, and sent nevertheless$/,
+    };
+    for (const end of ['failed', 'canceled', 'unconfirmed'] as const) {
       const message = await accepted();
       if (end === 'failed') await table.recorder.record(anOutcome(message, failed));
       else await cancel(message);
+      if (end === 'canceled') await confirmCancels(table.database, table.tenantId, [message.id]);
       expect((await table.recorder.record(anOutcome(message, { attempt: 3 }))).taken).toBe(true);
-      expect(await row(message), end).toMatchObject({ state: 'delivered', in_dlq: false, reason: null });
+      const reason = expect.stringMatching(reasons[end]) as unknown;
+      expect(await row(message), end).toMatchObject({ state: 'delivered', in_dlq: false, reason });
     }
   });
 

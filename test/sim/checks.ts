@@ -8,7 +8,7 @@ import type { Caller } from './redis-server.js';
 /** A takeover asks the queue for no more than this for each shard. */
 const MAX_TAKEOVER_COMMANDS = 3;
 /** What is no part of a takeover. */
-const OTHER_WORK = new Set(['accept', 'promote', 'settle', 'touch']);
+const OTHER_WORK = new Set(['accept', 'cancel', 'promote', 'settle', 'touch']);
 /** By so much may a node's idea of Redis's clock be ahead. */
 const EARLY_MS = 60;
 
@@ -30,6 +30,9 @@ export class Checks implements NodeWatch {
   readonly #ownerOfEpoch = new Map<string, string>();
   readonly #calls = new Map<string, Call[]>();
   readonly #taking = new Map<string, Map<number, number>>();
+  /** When the cancel of a message was acknowledged. */
+  readonly #canceledAtMs = new Map<string, number>();
+  cancels = 0;
   /** What may have made a node lose track of what it was sending: second deliveries are excused by it. */
   readonly disturbances: Disturbance[] = [];
   /** Whether locks may be lost although nobody gave them up: the lock server is set back to an older state. */
@@ -55,6 +58,13 @@ export class Checks implements NodeWatch {
       if (this.mayNotMove) this.#violate(`shard ${shard} moved from ${from} to ${to} for nothing`);
     };
     around.destinations.onCall = (call) => this.#onCall(call);
+  }
+
+  onCanceled(node: SimulatedNode, id: string): void {
+    const { world } = this.#there;
+    world.note(`${node.id} acknowledges the cancel of ${id.slice(-6)}`);
+    this.#canceledAtMs.set(id, world.nowMs);
+    this.cancels += 1;
   }
 
   onTrouble(node: SimulatedNode, text: string): void {
@@ -136,6 +146,9 @@ export class Checks implements NodeWatch {
     if (earlyMs > EARLY_MS) this.#violate(`message ${call.id.slice(-6)} was sent ${earlyMs.toFixed(0)} ms early`);
     if (row.endedAtMs < (this.#decided.get(`${call.by} ${call.id}`) ?? 0)) {
       this.#violate(`message ${call.id.slice(-6)} was sent by ${call.by}, though it had ended before it was claimed`);
+    }
+    if (call.begunAtMs > (this.#canceledAtMs.get(call.id) ?? Infinity)) {
+      this.#violate(`message ${call.id.slice(-6)} was sent by ${call.by} after its cancel was acknowledged`);
     }
     const same = before.find(({ attempt }) => attempt === call.attempt);
     if (same === undefined) return;

@@ -11,6 +11,8 @@ export interface Call {
   /** From 1. */
   readonly attempt: number;
   readonly atMs: number;
+  /** When its sender began it. */
+  readonly begunAtMs: number;
   readonly by: string;
 }
 
@@ -43,8 +45,11 @@ export class Destinations {
     };
     const id = fromWireMessageId(header('upstash-message-id')) ?? '';
     const attempt = Number(header('upstash-retried')) + 1;
+    const begunAtMs = world.nowMs;
     return new Promise((resolve) => {
-      world.after(world.chance.between(0.2, 2), () => this.onCall({ id, attempt, atMs: world.nowMs, by: process.id }));
+      world.after(world.chance.between(0.2, 2), () => {
+        this.onCall({ id, attempt, atMs: world.nowMs, begunAtMs, by: process.id });
+      });
       const durationMs = world.chance.happens(IS_SLOW)
         ? world.chance.between(500, 4_000)
         : world.chance.between(5, 150);

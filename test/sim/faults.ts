@@ -23,6 +23,7 @@ export type FaultKind =
   | 'redis away'
   | 'stall'
   | 'break'
+  | 'cut off'
   | 'table away';
 
 export const EVERY_FAULT: readonly FaultKind[] = [
@@ -137,6 +138,10 @@ export class Faults {
           this.#disturb(victim?.id ?? null, 0);
           return;
         }
+      case 'cut off': {
+        this.#cutOff(victim);
+        return;
+      }
       case 'table away': {
         const downMs = chance.between(200, 5_000);
         table.kill();
@@ -190,6 +195,16 @@ export class Faults {
     const durationMs = world.chance.between(200, 2 * TIMES.leaseMs);
     world.note(`${victim?.id ?? ''} hears nothing from a server for ${durationMs.toFixed(0)} ms`);
     world.chance.pick(victim?.links ?? [])?.stall(durationMs);
+    this.#disturb(victim?.id ?? null, durationMs);
+  }
+
+  /** A node's connection to Redis breaks, and is not made again for a while. */
+  #cutOff(victim: SimulatedNode | undefined): void {
+    const { world } = this.#around;
+    const durationMs = world.chance.between(1_000, 2 * TIMES.leaseMs);
+    victim?.redisLink.stall(durationMs);
+    victim?.redisLink.reset();
+    world.note(`${victim?.id ?? ''} is cut off from Redis for ${durationMs.toFixed(0)} ms`);
     this.#disturb(victim?.id ?? null, durationMs);
   }
 

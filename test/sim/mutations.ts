@@ -1,5 +1,6 @@
 // Wrong clusters: each takes one guard away, and the simulation must notice. A check that nothing can fail proves nothing.
 
+import { Admission } from '../../src/actor/admission.js';
 import type { Spoil } from './node.js';
 import type { FaultKind } from './faults.js';
 import { refused } from './queue-scripts.js';
@@ -55,8 +56,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'owners are not asserted again at heartbeats',
-    faults: ['flush'],
-    mayNotMove: true,
+    faults: ['flush', 'freeze', 'freeze'],
     spoil: {
       redis: (redis) => {
         const { beat } = redis.models;
@@ -100,6 +100,30 @@ export const MUTATIONS: readonly Mutation[] = [
           const owned = new Set(holder.owned());
           return locks.held().filter((shard) => owned.has(shard));
         },
+      }),
+    },
+  },
+  {
+    name: 'cancels are acknowledged although Redis did not confirm them',
+    faults: ['cut off'],
+    spoil: {
+      cancels: (offers) => ({
+        offer: (shard, entry) => offers.offer(shard, entry),
+        cancel: async (shard, ids) => (await offers.cancel(shard, ids)) ?? ids.map(() => 'absent' as const),
+      }),
+    },
+  },
+  {
+    name: 'a message that was read long ago is sent without being read again',
+    faults: ['freeze'],
+    spoil: {
+      // With one call at a time for each host, messages wait long in a node's hands.
+      parts: (parts) => ({
+        ...parts,
+        admission: new Admission({ capacity: 200, perTenant: 200, perHost: 1, waitingPerHost: 50 }, () =>
+          parts.time.monotonicMs(),
+        ),
+        settings: { ...parts.settings, recheckAfterMs: Infinity },
       }),
     },
   },

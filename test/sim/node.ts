@@ -8,9 +8,12 @@ import { Attempts } from '../../src/actor/attempts.js';
 import { FaultyEntries } from '../../src/actor/faulty-entries.js';
 import { Slots } from '../../src/actor/slots.js';
 import { Sweeper } from '../../src/actor/sweeper.js';
+import { RECHECK_AFTER_MS } from '../../src/domain/cancel-times.js';
+import { CarillonError } from '../../src/domain/errors.js';
 import { ID_CHANCE_BYTES, messageId } from '../../src/domain/ids.js';
 import type { Message } from '../../src/domain/message.js';
 import { shardOfMessage } from '../../src/domain/shard.js';
+import { Cancellation } from '../../src/intake/cancellation.js';
 import { Fencing, type EpochAuthority } from '../../src/membership/fencing.js';
 import { Membership } from '../../src/membership/membership.js';
 import { Roster } from '../../src/membership/roster.js';
@@ -72,6 +75,8 @@ export interface NodeWatch {
   onCommand(node: SimulatedNode, script: string, key: string): void;
   /** A takeover begins; the promise is its end. */
   onTaking(node: SimulatedNode, shards: readonly number[], taking: Promise<unknown>): void;
+  /** A client was told that its message is canceled. */
+  onCanceled(node: SimulatedNode, id: string): void;
   onTrouble(node: SimulatedNode, text: string): void;
 }
 
@@ -82,12 +87,17 @@ export interface Spoil {
   readonly parts?: (parts: ActorParts) => ActorParts;
   readonly authority?: (authority: EpochAuthority, redis: RedisServer, process: Process) => EpochAuthority;
   readonly locks?: (locks: ShardLocks, holder: ShardHolder) => LocksOfMembership;
+  readonly cancels?: (offers: Offers) => Pick<Offers, 'cancel' | 'offer'>;
   readonly roster?: (roster: Roster) => Pick<Roster, 'beat' | 'own' | 'disown' | 'leave'>;
   readonly reconnect?: 'unnoticed';
 }
 
 const PREFIX = 'carillon';
 const INLINE_MAX_BYTES = 1_000;
+/** So many messages are too large for a payload. */
+const IS_LARGE = 0.2;
+const SMALL = Buffer.from('x');
+const LARGE = Buffer.alloc(INLINE_MAX_BYTES + 1, 'x');
 
 export class SimulatedNode {
   readonly process: Process;
@@ -95,10 +105,12 @@ export class SimulatedNode {
   readonly holder: ShardHolder;
   readonly membership: Membership;
   readonly links: readonly Link[];
+  readonly redisLink: Link;
   readonly recorder: Recorder;
   readonly #around: Surroundings;
   readonly #queue: ShardQueue;
   readonly #offers: Offers;
+  readonly #cancellation: Cancellation;
   readonly #channels: Channels;
   readonly #parts: ActorParts;
   readonly #clock: { nowMs(): number };
@@ -137,6 +149,7 @@ export class SimulatedNode {
     const lockLinks = lockServers.map(
       (server) => new Link({ process, server, timeoutMs: TIMES.lockTimeoutMs, troubles }),
     );
+    this.redisLink = redisLink;
     this.links = [redisLink, subscriberLink, tableLink, ...lockLinks];
 
     const client = redisClient(redisLink, redis, (script, [key = '']) => around.watch.onCommand(this, script, key));
@@ -238,6 +251,13 @@ export class SimulatedNode {
       onRefused: () => undefined,
       onCaughtUp: () => undefined,
     });
+    this.#cancellation = new Cancellation({
+      database,
+      offers: spoil.cancels?.(this.#offers) ?? this.#offers,
+      clock,
+      time,
+      settings: { idempotencyMs: 60_000, payloadWithinMs: 3_600_000, inlineMaxBytes: INLINE_MAX_BYTES },
+    });
     const parts = this.#actorParts(log);
     this.#parts = spoil.parts?.(parts) ?? parts;
   }
@@ -297,13 +317,17 @@ export class SimulatedNode {
     }
   }
 
-  /** A client's message: committed, then offered. */
-  publish(dueInMs: number): void {
+  /** A client's message: committed, then offered. Returns its id. */
+  publish(dueInMs: number): string {
     const { world, shards } = this.#around;
+    const nowMs = this.#clock.nowMs();
+    const id = messageId(nowMs + dueInMs, world.chance.bytes(ID_CHANCE_BYTES));
+    const body = world.chance.happens(IS_LARGE) ? LARGE : SMALL;
+    const message = {
+      ...makeMessage(id, shardOfMessage(id, shards), nowMs, Math.ceil(nowMs + dueInMs)),
+      body,
+    };
     this.#turn(async () => {
-      const nowMs = this.#clock.nowMs();
-      const id = messageId(nowMs + dueInMs, world.chance.bytes(ID_CHANCE_BYTES));
-      const message = makeMessage(id, shardOfMessage(id, shards), nowMs, Math.ceil(nowMs + dueInMs));
       try {
         await this.recorder.accept([{ message, keys: [] }]);
       } catch {
@@ -312,6 +336,19 @@ export class SimulatedNode {
       }
       const { shard, dueAtMs, createdAtMs } = message;
       this.#offers.offer(shard, { id, dueAtMs, payload: encodePayload(message, INLINE_MAX_BYTES), createdAtMs });
+    });
+    return id;
+  }
+
+  /** A client's cancel. */
+  cancel(id: string): void {
+    this.#turn(async () => {
+      try {
+        for (const canceled of await this.#cancellation.cancel(1, [id])) this.#around.watch.onCanceled(this, canceled);
+      } catch (error) {
+        // The client is told to try again.
+        if (!(error instanceof CarillonError)) throw error;
+      }
     });
   }
 
@@ -358,7 +395,7 @@ export class SimulatedNode {
       clock,
       time: process.time,
       log,
-      settings: { claimBatch: 20, idleClaimMs: TIMES.idleClaimMs },
+      settings: { claimBatch: 20, idleClaimMs: TIMES.idleClaimMs, recheckAfterMs: RECHECK_AFTER_MS },
       isTrusted: (shard) => this.locks.isTrusted(shard),
       wake: (shard, dueAtMs) => this.#wake(shard, dueAtMs),
       onFenced: (shard) => this.membership.fenced(shard),
@@ -431,7 +468,7 @@ function makeMessage(id: string, shard: number, createdAtMs: number, dueAtMs: nu
     destination: `http://receiver-${shard % 4}.test/`,
     method: 'POST',
     headers: {},
-    body: Buffer.from('x'),
+    body: SMALL,
     maxRetries: 2,
     retryDelay: '700',
     timeoutMs: 5_000,

@@ -1,5 +1,5 @@
 // What the scripts of a shard's queue do (src/queue/lua), on a simulated server; what nothing in the simulation asks for is left out:
-// cancels with their tombstones, schedules, and notes of moved entries.
+// schedules, and notes of moved entries.
 
 import type { RedisServer, ScriptModel } from './redis-server.js';
 
@@ -31,8 +31,9 @@ interface Put {
 
 /** include/put.lua. */
 function put(redis: RedisServer, { keys, id, due, payload }: Put): number {
-  const [dueKey = '', inflightKey = '', taskKey = '', stateKey = ''] = keys;
+  const [dueKey = '', inflightKey = '', taskKey = '', stateKey = '', tombKey = ''] = keys;
   if (due >= Number(redis.hash(stateKey).get('announced') ?? 0)) return 0;
+  if ((redis.set(tombKey).get(id) ?? 0) > redis.timeMs()) return 3;
   if (redis.set(inflightKey).has(id) || redis.set(dueKey).has(id)) return 2;
   redis.set(dueKey).set(id, due);
   if (payload !== '') redis.hash(taskKey).set(id, payload);
@@ -100,6 +101,13 @@ export const queueScripts: Readonly<Record<string, ScriptModel>> = {
       const settled = settleOne(redis, { dueKey, inflightKey, taskKey }, id, [token, backAt]);
       if (settled === 1 && payload !== '' && !redis.set(tombKey).has(id)) redis.hash(taskKey).set(id, payload);
       return settled;
+    }),
+  cancel: (redis, [dueKey = '', inflightKey = '', taskKey = '', tombKey = ''], [keptMs = '', ...ids]) =>
+    ids.map((id) => {
+      redis.set(tombKey).set(id, redis.timeMs() + Number(keptMs));
+      if (!redis.set(dueKey).delete(id)) return redis.set(inflightKey).has(id) ? 2 : 0;
+      redis.hash(taskKey).delete(id);
+      return 1;
     }),
   touch: (redis, [inflightKey = '', taskKey = ''], [visibility = '', ...claims]) => {
     const untilMs = redis.timeMs() + Number(visibility);

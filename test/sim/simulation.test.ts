@@ -43,6 +43,7 @@ describe('a simulated cluster', { timeout: 300_000 }, () => {
     expect(sum(results, ({ moves }) => moves)).toBeGreaterThan(FIXED_SEEDS);
     expect(sum(results, ({ refusals }) => refusals)).toBeGreaterThan(FIXED_SEEDS / 5);
     expect(sum(results, ({ secondDeliveries }) => secondDeliveries)).toBeGreaterThan(0);
+    expect(sum(results, ({ cancels }) => cancels)).toBeGreaterThan(FIXED_SEEDS);
   });
 
   it('keeps them for seeds that chance picks', async () => {

@@ -3,7 +3,7 @@
 import { Checks } from './checks.js';
 import { Destinations } from './destinations.js';
 import { EVERY_FAULT, type FaultKind, Faults } from './faults.js';
-import { type Spoil, type Surroundings, TIMES } from './node.js';
+import { type SimulatedNode, type Spoil, type Surroundings, TIMES } from './node.js';
 import { RedisServer } from './redis-server.js';
 import { TableServer } from './table-server.js';
 import { installTurns } from './turns.js';
@@ -31,6 +31,8 @@ export interface SimulationResult {
   readonly virtualMs: number;
   readonly messages: number;
   readonly claims: number;
+  /** Cancels that were acknowledged. */
+  readonly cancels: number;
   readonly refusals: number;
   readonly secondDeliveries: number;
   readonly moves: number;
@@ -41,6 +43,10 @@ const DEFAULT_STEPS = 3_000;
 /** Work comes in, in the mean, so often. */
 const MESSAGE_EVERY_MS = 250;
 const MAX_DELAY_MS = 6_000;
+/** So many messages are canceled, before they are due or just then. */
+const IS_CANCELED = 0.1;
+const CANCEL_LATE_EVERY_MS = 2_000;
+const LATE_MS = 500;
 /** A heartbeat's delay and the give that follows. */
 const SLACK_MS = 1_500;
 const LOOK_EVERY_MS = 500;
@@ -114,6 +120,7 @@ export class Simulation {
     for (let node = 0; node < nodes; node++) faults.join();
     faults.nodes[0]?.vouch();
     this.#publishOn();
+    this.#cancelOn();
     // Those that joined at first may share evenly only when their grace is over.
     const calmMs = this.#mayNotMove ? 2 * TIMES.joinGraceMs : 0;
     world.after(calmMs + world.chance.between(4_000, 9_000), () => {
@@ -130,12 +137,39 @@ export class Simulation {
     return TIMES.leaseMs + bootMs + 2 * TIMES.heartbeatMs + graceMs + TIMES.handoverMs + SLACK_MS;
   }
 
+  #running(): SimulatedNode[] {
+    return this.faults.live.filter(({ process }) => process.runs);
+  }
+
+  /** Through a node that is cut off from Redis where there is one. */
+  #cancel(id: string): void {
+    const nodes = this.#running();
+    (nodes.find(({ redisLink }) => !redisLink.isOpen) ?? this.world.chance.pick(nodes))?.cancel(id);
+  }
+
+  /** Now and then one is canceled that should have been sent by now: what a frozen node has in its hands is among them. */
+  #cancelOn(): void {
+    const { world, around } = this;
+    world.after(CANCEL_LATE_EVERY_MS, () => {
+      if (!this.isBusy) return;
+      const lateMs = around.redis.exactMs() - LATE_MS;
+      const late = [...around.table.messages.values()].find(
+        ({ state, attempts, due_at }) => state === 'pending' && attempts === 0 && due_at < lateMs,
+      );
+      if (late !== undefined) this.#cancel(late.id);
+      this.#cancelOn();
+    });
+  }
+
   #publishOn(): void {
-    const { world, faults } = this;
+    const { world } = this;
     world.after(-Math.log(1 - world.chance.next()) * MESSAGE_EVERY_MS, () => {
       if (!this.isBusy) return;
       const dueInMs = world.chance.happens(0.5) ? 0 : world.chance.between(0, MAX_DELAY_MS);
-      world.chance.pick(faults.live.filter((node) => node.process.runs))?.publish(dueInMs);
+      const id = world.chance.pick(this.#running())?.publish(dueInMs);
+      if (id !== undefined && world.chance.happens(IS_CANCELED)) {
+        world.after(world.chance.between(0, dueInMs + 200), () => this.#cancel(id));
+      }
       this.#publishOn();
     });
   }
@@ -178,6 +212,7 @@ async function run(simulation: Simulation, steps: number): Promise<SimulationRes
     virtualMs: world.nowMs - startedAtMs,
     messages: around.table.messages.size,
     claims: checks.claims,
+    cancels: checks.cancels,
     refusals: checks.refusals,
     secondDeliveries: checks.secondDeliveries,
     moves: checks.moves,

@@ -14,6 +14,8 @@ export type MessageRow = DispatchRow & {
   /** How often it came to an end, and when it did first. */
   finished: number;
   endedAtMs: number;
+  /** Of a canceled one: whether that was confirmed. */
+  confirmed: boolean;
 };
 
 type Values = readonly unknown[];
@@ -52,6 +54,9 @@ export class TableServer extends Server {
         ),
       'insert-messages': (values) => this.#insertMessages(values),
       'insert-new-messages': (values) => this.#insertMessages(values),
+      'cancel-messages': ([, ids]) => this.#canceled(ids, 'pending', (row) => this.#cancel(row)),
+      'select-unconfirmed-cancels': ([, ids]) => this.#canceled(ids, 'canceled', () => undefined),
+      'confirm-cancels': ([, ids]) => this.#canceled(ids, 'canceled', (row) => (row.confirmed = true)),
       'select-dispatch': ([ids]) => (ids as string[]).flatMap((id) => copyOf(this.messages.get(id))),
       'record-outcomes': (values) => this.#recordOutcomes(values),
       'select-messages-to-promote': ([shard, fromId, untilId, horizon, limit]) =>
@@ -97,6 +102,22 @@ export class TableServer extends Server {
       .sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
+  /** Does something with messages of a state, of canceled ones with those that were not confirmed, and returns them as they are then. */
+  #canceled(ids: unknown, state: string, change: (row: MessageRow) => unknown): object[] {
+    return (ids as string[]).flatMap((id) => {
+      const row = this.messages.get(id);
+      if (row?.state !== state || row.confirmed) return [];
+      change(row);
+      return [{ ...row, body_bytes: row.body.length }];
+    });
+  }
+
+  #cancel(row: MessageRow): void {
+    this.world.note(`table cancels ${row.id.slice(-6)}`);
+    row.state = 'canceled';
+    row.finished += 1;
+  }
+
   /** The columns in the order of insert-new-messages.sql. */
   #insertMessages(values: Values): object[] {
     const columns = values as unknown[][];
@@ -131,6 +152,7 @@ export class TableServer extends Server {
         options: cell<string | null>(22) === null ? null : (JSON.parse(cell(22)) as DispatchRow['options']),
         finished: 0,
         endedAtMs: Infinity,
+        confirmed: false,
       });
     });
     return [];

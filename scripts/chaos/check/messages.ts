@@ -123,10 +123,13 @@ function doubleRecords(
   return findings.list();
 }
 
-/** Whether its call had begun before its cancel was acknowledged, and went well: a success is a fact, and corrects the record. */
+/**
+ * Whether its call had begun before its cancel was acknowledged, and went well: a success is a fact, and corrects the record. A cancel that
+ * was asked for and not acknowledged promises nothing.
+ */
 function wasUnderWay(evidence: Evidence, messageId: string): boolean {
   const cancel = evidence.cancels.find((one) => one.messageId === messageId);
-  const untilMs = (cancel?.acknowledgedAtMs ?? -Infinity) + CANCEL_TOLERANCE_MS;
+  const untilMs = cancel === undefined ? -Infinity : (cancel.acknowledgedAtMs ?? Infinity) + CANCEL_TOLERANCE_MS;
   return evidence.calls.some(
     (call) => call.messageId === messageId && call.arrivedAtMs <= untilMs && call.status !== null && call.status < 300,
   );

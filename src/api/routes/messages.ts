@@ -6,7 +6,10 @@ import { CarillonError } from '../../domain/errors.js';
 import { tierOf } from '../../domain/tier.js';
 import { fromWireMessageId, type MessageId } from '../../domain/ids.js';
 import type { MessageFilter } from '../../table/message-filter.js';
+import { UnconfirmedCancelError } from '../../intake/cancellation.js';
+import { findUnconfirmedCancels } from '../../table/cancels.js';
 import { findCancelable, getMessage, type CreatedBetween } from '../../table/message-reads.js';
+import type { BoundedReads } from '../../table/reads.js';
 import { withWholeBody } from '../callback-source.js';
 import {
   DATE_FILTERS,
@@ -25,6 +28,8 @@ import type { ApiServices } from '../services.js';
 
 const CANCEL_COUNT_MAX = 500;
 const NARROW_BY = 'messageIds, scheduleId or label';
+/** A cancel by filters completes what was canceled within this time and not confirmed. */
+const UNCONFIRMED_MS = 60 * 60_000;
 const CANCEL_PARAMETERS = ['messageIds', 'count', ...MESSAGE_FILTERS, ...DATE_FILTERS, ...LATER_FILTER_NAMES];
 
 const idParams = idParameter('messageId', 'Message id: msg_ and 32 hexadecimal digits.');
@@ -134,6 +139,21 @@ interface Caller {
   readonly signal: AbortSignal;
 }
 
+/** Cancels a batch of a request that canceled others before. An error says how many those were as well. */
+async function cancelBatch(
+  { intake }: ApiServices,
+  tenantId: number,
+  ids: readonly MessageId[],
+  before: number,
+): Promise<number> {
+  try {
+    return (await intake.cancel(tenantId, ids)).length;
+  } catch (error) {
+    if (!(error instanceof UnconfirmedCancelError) || before === 0) throw error;
+    throw new UnconfirmedCancelError(error.unconfirmed, error.canceled + before);
+  }
+}
+
 async function cancelIds(
   services: ApiServices,
   { tenantId, signal }: Caller,
@@ -144,7 +164,7 @@ async function cancelIds(
   let canceled = 0;
   for (let index = 0; index < ids.length && canceled < count && !signal.aborted;) {
     const size = Math.min(batch, count - canceled);
-    canceled += (await services.intake.cancel(tenantId, ids.slice(index, index + size))).length;
+    canceled += await cancelBatch(services, tenantId, ids.slice(index, index + size), canceled);
     index += size;
   }
   return canceled;
@@ -156,7 +176,7 @@ function afterSome(error: unknown, canceled: number): unknown {
   return new CarillonError(error.code, `${canceled} messages were canceled, then: ${error.message}`, { cause: error });
 }
 
-/** Batch by batch: those that were canceled are found no more. */
+/** Batch by batch: those that were canceled are found no more. At last those whose cancel was not confirmed before. */
 async function cancelMatching(
   services: ApiServices,
   { tenantId, signal }: Caller,
@@ -164,21 +184,25 @@ async function cancelMatching(
   created: CreatedBetween,
   count: number,
 ): Promise<number> {
+  const { clock, config } = services;
+  const afterMs = clock.nowMs() - UNCONFIRMED_MS;
   let canceled = 0;
-  while (canceled < count) {
-    const size = Math.min(services.config.CARILLON_SWEEP_BATCH, count - canceled);
-    const found = await services.reads
-      .list({ tenantId, signal, narrowBy: NARROW_BY }, (reads) =>
-        findCancelable(reads, tenantId, filter, created, size),
-      )
-      .catch((error: unknown) => {
-        throw afterSome(error, canceled);
-      });
-    if (found.length === 0) break;
-    const done = await services.intake.cancel(tenantId, found);
-    canceled += done.length;
-    // Whatever was found but not canceled ended in between; were it found again and again, this would never end.
-    if (done.length === 0) break;
+  const list = <Found>(find: (reads: BoundedReads) => Promise<Found>): Promise<Found> =>
+    services.reads.list({ tenantId, signal, narrowBy: NARROW_BY }, find).catch((error: unknown) => {
+      throw afterSome(error, canceled);
+    });
+  for (const find of [
+    (limit: number) => list((reads) => findCancelable(reads, tenantId, filter, created, limit)),
+    (limit: number) => list((reads) => findUnconfirmedCancels(reads, tenantId, filter, created, { afterMs, limit })),
+  ]) {
+    while (canceled < count) {
+      const found = await find(Math.min(config.CARILLON_SWEEP_BATCH, count - canceled));
+      if (found.length === 0) break;
+      const done = await cancelBatch(services, tenantId, found, canceled);
+      canceled += done;
+      // Whatever was found but not canceled ended in between; were it found again and again, this would never end.
+      if (done === 0) break;
+    }
   }
   return canceled;
 }

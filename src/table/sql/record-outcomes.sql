@@ -3,7 +3,7 @@
 -- $2 states (pending: another attempt follows), $3 attempt numbers, $4 status, $5 error,
 -- $6 answer headers, $7 answer body, $8 started, $9 ended, $10 next attempt (null when final), $11 node.
 -- Outcomes are facts: a success also corrects a row that was given up or canceled meanwhile; anything else only moves a row that is
--- still pending. Gives the ids of the rows that took the outcome.
+-- still pending. What a row was that a success corrects stays in its reason. Returns the ids of the rows that took the outcome.
 -- The condition on the state is a case so that the planner cannot estimate it: where it has not met a week's states yet it expects one
 -- row, and would compare each row with each outcome.
 update messages m set
@@ -14,7 +14,16 @@ update messages m set
   finished_at = case when o.state = 'pending' then null else o.ended_at end,
   next_attempt_at = coalesce(o.next_attempt_at, m.next_attempt_at),
   in_dlq = o.state = 'failed',
-  reason = case when o.state = 'pending' then m.reason end,
+  reason = case
+    when o.state = 'pending' then m.reason
+    when m.state = 'canceled' and m.reason = 'canceled by the client, without confirmation from Redis' then
+      'canceled at ' || to_char(m.finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+        || ' without confirmation from Redis, and sent nevertheless'
+    when m.state in ('canceled', 'failed') then
+      case m.state when 'canceled' then 'canceled at ' else 'given up at ' end
+        || to_char(m.finished_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+        || ', but a call that had begun before was answered'
+  end,
   node = o.node
 from unnest($1::uuid[], $2::text[], $3::integer[], $4::integer[], $5::text[], $6::jsonb[], $7::bytea[], $8::timestamptz[],
   $9::timestamptz[], $10::timestamptz[], $11::text[])

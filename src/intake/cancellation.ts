@@ -1,0 +1,143 @@
+// Cancels messages so that an acknowledged cancel means: no call of the message begins from now on.
+//
+// The cancel is committed first. Then there are three ways in which the message could still be sent, and each is closed before the cancel is
+// confirmed and acknowledged:
+//   - its entry waits in Redis with a payload, which is sent without a look at the row: Redis has to confirm the tombstone. If it does
+//     not, the cancel stays unconfirmed, and asking again completes it;
+//   - its entry has no payload: whoever claims it reads the row. The commit suffices, whether or not Redis can be reached;
+//   - its entry is claimed: the call has begun, or begins only if the row still says so (domain/cancel-times.ts). The cancel waits for the
+//     end of the claim, and for a call that goes on no longer than until it must have begun. A success meanwhile corrects the row, and
+//     then nothing was canceled.
+
+import { CANCEL_WAIT_MS } from '../domain/cancel-times.js';
+import type { Clock, ProcessTime } from '../domain/clock.js';
+import { CarillonError } from '../domain/errors.js';
+import type { MessageId } from '../domain/ids.js';
+import type { Offers } from '../queue/offers.js';
+import type { CancelResult } from '../queue/shard-queue.js';
+import { type Canceled, cancelMessages, confirmCancels } from '../table/cancels.js';
+import type { Database } from '../table/database.js';
+import { releaseHeld } from '../table/outcomes.js';
+
+/** So often the cancel asks whether a claim ended. */
+const ASK_EVERY_MS = 50;
+/** By so much may this node's idea of Redis's clock differ from that of who claims. */
+const CLOCK_TOLERANCE_MS = 2_000;
+
+export interface CancellationSettings {
+  readonly idempotencyMs: number;
+  /** A message that was due later than this when it was created has never had a payload in Redis. */
+  readonly payloadWithinMs: number;
+  readonly inlineMaxBytes: number;
+}
+
+/** Some cancels are committed and not confirmed. Asking again for the same messages completes them. */
+export class UnconfirmedCancelError extends CarillonError {
+  constructor(
+    readonly unconfirmed: number,
+    readonly canceled: number,
+  ) {
+    const [messages, are] = unconfirmed === 1 ? ['message', 'is'] : ['messages', 'are'];
+    const others =
+      canceled === 0
+        ? ''
+        : `; ${canceled} other ${canceled === 1 ? 'message is' : 'messages are'} canceled for certain`;
+    super(
+      'QUEUE_UNAVAILABLE',
+      `Redis is unavailable and did not confirm the cancel of ${unconfirmed} ${messages}, which ${are} canceled in PostgreSQL and may still be sent once${others}: cancel again`,
+    );
+  }
+}
+
+type Found = ReadonlyMap<MessageId, CancelResult>;
+
+export class Cancellation {
+  readonly #database: Database;
+  readonly #offers: Pick<Offers, 'cancel' | 'offer'>;
+  readonly #clock: Clock;
+  readonly #time: ProcessTime;
+  readonly #settings: CancellationSettings;
+
+  constructor(parts: {
+    database: Database;
+    offers: Pick<Offers, 'cancel' | 'offer'>;
+    clock: Clock;
+    time: ProcessTime;
+    settings: CancellationSettings;
+  }) {
+    this.#database = parts.database;
+    this.#offers = parts.offers;
+    this.#clock = parts.clock;
+    this.#time = parts.time;
+    this.#settings = parts.settings;
+  }
+
+  /** Returns the messages whose cancel is confirmed by this call. Throws UnconfirmedCancelError when some are not. */
+  async cancel(tenantId: number, ids: readonly MessageId[]): Promise<MessageId[]> {
+    const nowMs = Math.ceil(this.#clock.nowMs());
+    const keysUntilMs = nowMs + this.#settings.idempotencyMs;
+    const canceled = await cancelMessages(this.#database, tenantId, ids, { nowMs, keysUntilMs });
+    if (canceled.length === 0) return [];
+    const found = await this.#putTombstones(canceled);
+    await this.#releaseAfter(tenantId, canceled);
+    const unconfirmed = canceled.filter((message) => !found.has(message.id) && this.#mayHavePayload(message));
+    const others = canceled.filter((message) => !unconfirmed.includes(message));
+    await this.#untilBegunOrEnded(others, found);
+    const confirmed = await confirmCancels(
+      this.#database,
+      tenantId,
+      others.map(({ id }) => id),
+    );
+    if (unconfirmed.length > 0) throw new UnconfirmedCancelError(unconfirmed.length, confirmed.length);
+    return confirmed;
+  }
+
+  /** Returns what Redis says of each message; nothing of those that it could not be told of. */
+  async #putTombstones(messages: readonly Pick<Canceled, 'id' | 'shard'>[]): Promise<Found> {
+    const byShard = new Map<number, MessageId[]>();
+    for (const { shard, id } of messages) {
+      const ids = byShard.get(shard);
+      if (ids === undefined) byShard.set(shard, [id]);
+      else ids.push(id);
+    }
+    const found = new Map<MessageId, CancelResult>();
+    const tell = async ([shard, ids]: [number, MessageId[]]): Promise<void> => {
+      const results = await this.#offers.cancel(shard, ids);
+      results?.forEach((result, index) => found.set(ids[index] ?? '', result));
+    };
+    await Promise.all([...byShard].map(tell));
+    return found;
+  }
+
+  #mayHavePayload({ attempts, dueAtMs, createdAtMs, bodyBytes }: Canceled): boolean {
+    const { payloadWithinMs, inlineMaxBytes } = this.#settings;
+    return attempts === 0 && dueAtMs - createdAtMs <= payloadWithinMs && bodyBytes <= inlineMaxBytes;
+  }
+
+  /** Waits for the claims of messages, known or possible ones: until they ended, or the call has begun for certain. */
+  async #untilBegunOrEnded(messages: readonly Canceled[], found: Found): Promise<void> {
+    const untilMs = this.#time.monotonicMs() + CANCEL_WAIT_MS;
+    const dueByMs = this.#clock.nowMs() + CLOCK_TOLERANCE_MS;
+    let claimed = messages.filter(({ id }) => found.get(id) === 'in-flight');
+    let isUnsure = messages.some(({ id, nextAttemptAtMs }) => !found.has(id) && nextAttemptAtMs <= dueByMs);
+    while ((claimed.length > 0 || isUnsure) && this.#time.monotonicMs() < untilMs) {
+      await this.#pause(ASK_EVERY_MS);
+      const now = claimed.length === 0 ? new Map() : await this.#putTombstones(claimed);
+      if (claimed.some(({ id }) => !now.has(id))) isUnsure = true;
+      claimed = claimed.filter(({ id }) => now.get(id) === 'in-flight');
+    }
+  }
+
+  #pause(durationMs: number): Promise<void> {
+    return new Promise((resolve) => this.#time.after(durationMs, resolve));
+  }
+
+  /** Releases the occurrences that waited for what was canceled. */
+  async #releaseAfter(tenantId: number, canceled: readonly Canceled[]): Promise<void> {
+    const ids = new Set(canceled.flatMap(({ scheduleToRelease }) => scheduleToRelease ?? []));
+    const schedules = [...ids].map((scheduleId) => ({ tenantId, scheduleId }));
+    for (const { id, shard, dueAtMs } of await releaseHeld(this.#database, schedules)) {
+      this.#offers.offer(shard, { id, dueAtMs, payload: '' });
+    }
+  }
+}
