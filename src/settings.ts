@@ -302,7 +302,7 @@ export const SETTINGS = {
     3_650 * DAY,
     'How long an idempotency key is kept after its message ended.',
   ),
-  CARILLON_RETENTION_MS: integer(90 * DAY, DAY, 3_650 * DAY, 'How long records are kept; whole weeks are dropped.'),
+  CARILLON_RETENTION_MS: integer(90 * DAY, DAY, 3_650 * DAY, 'How long records are kept after they ended; whole weeks are dropped.'),
   CARILLON_MAINTENANCE_EVERY_MS: integer(
     HOUR,
     SECOND,
