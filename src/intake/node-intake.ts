@@ -2,7 +2,7 @@
 
 import type { Chance, Clock } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
-import { ID_CHANCE_BYTES, type MessageId } from '../domain/ids.js';
+import { ID_CHANCE_BYTES, type MessageId, messageIdTimeMs } from '../domain/ids.js';
 import type { Message } from '../domain/message.js';
 import { manualMessage } from '../domain/occurrence.js';
 import type { Schedule, ScheduleDefinition } from '../domain/schedule.js';
@@ -16,7 +16,7 @@ import type { Acceptance, Submission } from '../table/accepts.js';
 import { type Canceled, cancelMessages } from '../table/cancels.js';
 import type { Database } from '../table/database.js';
 import { repeatDeadLetters } from '../table/dead-letters.js';
-import { releaseHeld } from '../table/outcomes.js';
+import { lookUntil, releaseHeld } from '../table/outcomes.js';
 import type { Recorder } from '../table/recorder.js';
 import { type BatchResult, type Placed, saveScheduleBatch } from '../table/schedule-batches.js';
 import { changeScheduleState, deleteSchedule, saveSchedule } from '../table/schedules.js';
@@ -229,7 +229,11 @@ export class NodeIntake implements Intake {
   async #releaseAfter(tenantId: number, canceled: readonly Canceled[]): Promise<void> {
     const ids = new Set(canceled.flatMap(({ scheduleToRelease }) => scheduleToRelease ?? []));
     const schedules = [...ids].map((scheduleId) => ({ tenantId, scheduleId }));
-    for (const { id, shard, dueAtMs } of await releaseHeld(this.#database, schedules)) {
+    const untilId = lookUntil(
+      this.#nowMs(),
+      canceled.map(({ id }) => messageIdTimeMs(id)),
+    );
+    for (const { id, shard, dueAtMs } of await releaseHeld(this.#database, schedules, untilId)) {
       this.#offers.offer(shard, { id, dueAtMs, payload: '' });
     }
   }
