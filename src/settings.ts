@@ -94,6 +94,12 @@ export const SETTINGS = {
     MINUTE,
     'How long one read of the API may take, at most CARILLON_DATABASE_TIMEOUT_MS; a list ends then where it is, with a cursor.',
   ),
+  CARILLON_CANCEL_MAX: integer(
+    100_000,
+    500,
+    10_000_000,
+    'Most messages that one DELETE /v2/messages cancels; its answer says "more" when others may be left.',
+  ),
   CARILLON_TENANT_READS_MAX: integer(
     2,
     1,
@@ -332,7 +338,12 @@ export const SETTINGS = {
     3_650 * DAY,
     'How long an idempotency key is kept after its message ended.',
   ),
-  CARILLON_RETENTION_MS: integer(90 * DAY, DAY, 3_650 * DAY, 'How long records are kept; whole weeks are dropped.'),
+  CARILLON_RETENTION_MS: integer(
+    90 * DAY,
+    DAY,
+    3_650 * DAY,
+    'How long records are kept after they ended; whole weeks are dropped.',
+  ),
   CARILLON_MAINTENANCE_EVERY_MS: integer(
     HOUR,
     SECOND,

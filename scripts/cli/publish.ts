@@ -48,9 +48,14 @@ function publishedText({ messageId, deduplicated }: Published, { zone }: Session
 
 async function cancel(session: Session, _options: unknown, messageIds: readonly string[]): Promise<void> {
   const [only] = messageIds;
-  const answer = (await (messageIds.length === 1
-    ? session.api.call('DELETE', `/v2/messages/${encodeURIComponent(only ?? '')}`)
-    : session.api.call('DELETE', '/v2/messages', { json: { messageIds } }))) as { cancelled: number };
+  const answer = { cancelled: 0 };
+  for (;;) {
+    const part = (await (messageIds.length === 1
+      ? session.api.call('DELETE', `/v2/messages/${encodeURIComponent(only ?? '')}`)
+      : session.api.call('DELETE', '/v2/messages', { json: { messageIds } }))) as { cancelled: number; more?: boolean };
+    answer.cancelled += part.cancelled;
+    if (part.more !== true) break;
+  }
   session.show(answer, () => line`canceled ${answer.cancelled}`);
   const missed = messageIds.length - answer.cancelled;
   if (missed > 0) {

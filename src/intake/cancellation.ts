@@ -12,12 +12,12 @@
 import { CANCEL_WAIT_MS } from '../domain/cancel-times.js';
 import type { Clock, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
-import type { MessageId } from '../domain/ids.js';
+import { type MessageId, messageIdTimeMs } from '../domain/ids.js';
 import type { Offers } from '../queue/offers.js';
 import type { CancelResult } from '../queue/shard-queue.js';
 import { type Canceled, cancelMessages, confirmCancels } from '../table/cancels.js';
 import type { Database } from '../table/database.js';
-import { releaseHeld } from '../table/outcomes.js';
+import { lookUntil, releaseHeld } from '../table/outcomes.js';
 
 /** So often the cancel asks whether a claim ended. */
 const ASK_EVERY_MS = 50;
@@ -136,7 +136,11 @@ export class Cancellation {
   async #releaseAfter(tenantId: number, canceled: readonly Canceled[]): Promise<void> {
     const ids = new Set(canceled.flatMap(({ scheduleToRelease }) => scheduleToRelease ?? []));
     const schedules = [...ids].map((scheduleId) => ({ tenantId, scheduleId }));
-    for (const { id, shard, dueAtMs } of await releaseHeld(this.#database, schedules)) {
+    const untilId = lookUntil(
+      Math.ceil(this.#clock.nowMs()),
+      canceled.map(({ id }) => messageIdTimeMs(id)),
+    );
+    for (const { id, shard, dueAtMs } of await releaseHeld(this.#database, schedules, untilId)) {
       this.#offers.offer(shard, { id, dueAtMs, payload: '' });
     }
   }

@@ -2,6 +2,7 @@
 
 import type { Schedule } from '../domain/schedule.js';
 import type { Queryable } from './database.js';
+import { lookUntil } from './outcomes.js';
 import { scheduleFromRow, type ScheduleRow } from './schedule-row.js';
 
 export interface ScheduleKey {
@@ -27,12 +28,13 @@ interface UnderWayRow {
 /** In the order of the keys; null where there is no such schedule. */
 export async function readClaimedSchedules(
   table: Queryable,
+  nowMs: number,
   keys: readonly ScheduleKey[],
 ): Promise<(ClaimedSchedule | null)[]> {
   const rows = await table.run<ScheduleRow>('select-schedules-to-fire', columns(keys));
   const schedules = new Map(rows.map((row) => [nameOf(row.tenant_id, row.id), scheduleFromRow(row)]));
   const limited = [...schedules.values()].filter((schedule) => schedule.overlap !== 'allow');
-  const underWay = await readUnderWay(table, limited);
+  const underWay = await readUnderWay(table, nowMs, limited);
   return keys.map(({ tenantId, id }) => {
     const schedule = schedules.get(nameOf(tenantId, id));
     if (schedule === undefined) return null;
@@ -42,9 +44,15 @@ export async function readClaimedSchedules(
   });
 }
 
-async function readUnderWay(table: Queryable, keys: readonly ScheduleKey[]): Promise<Map<string, UnderWayRow>> {
-  if (keys.length === 0) return new Map();
-  const rows = await table.run<UnderWayRow>('select-under-way', columns(keys));
+async function readUnderWay(
+  table: Queryable,
+  nowMs: number,
+  schedules: readonly Schedule[],
+): Promise<Map<string, UnderWayRow>> {
+  if (schedules.length === 0) return new Map();
+  // Their occurrences up to now are due by then.
+  const latestMs = nowMs + Math.max(...schedules.map(({ delayMs, windowMs }) => delayMs + windowMs));
+  const rows = await table.run<UnderWayRow>('select-under-way', [...columns(schedules), lookUntil(latestMs)]);
   return new Map(rows.map((row) => [nameOf(row.tenant_id, row.id), row]));
 }
 

@@ -7,7 +7,7 @@ import type { Schedule } from '../domain/schedule.js';
 import { claimKeys, type Submission } from './accepts.js';
 import type { Database, Queryable } from './database.js';
 import { messageColumns, type NewMessage, timestamp } from './message-columns.js';
-import { type Released, releaseHeld } from './outcomes.js';
+import { lookUntil, type Released, releaseHeld } from './outcomes.js';
 
 /** What is to be recorded for one schedule that was claimed. */
 export interface Fire {
@@ -37,7 +37,7 @@ export interface Fired {
 
 export async function recordFires(database: Database, nowMs: number, fires: readonly Fire[]): Promise<Fired[]> {
   const recorded = await database.transaction((connection) => recordAll(connection, nowMs, fires));
-  const released = await releaseAfter(database, recorded);
+  const released = await releaseAfter(database, nowMs, recorded);
   return recorded.map(({ fire, ...fired }) => {
     const { tenantId, id } = fire.schedule;
     const own = released.filter((one) => one.tenantId === tenantId && one.scheduleId === id);
@@ -49,13 +49,21 @@ export async function recordFires(database: Database, nowMs: number, fires: read
  * What an occurrence was to wait for may have ended between the look at it and the commit; then nobody else lets it go. Either the
  * outcome, which looks after its own commit, sees what is held here, or this look sees the outcome.
  */
-function releaseAfter(database: Database, recorded: readonly RecordedFire[]): ReturnType<typeof releaseHeld> {
+function releaseAfter(
+  database: Database,
+  nowMs: number,
+  recorded: readonly RecordedFire[],
+): ReturnType<typeof releaseHeld> {
   const waiting = recorded.filter(
     ({ result, fire }) => result === 'advanced' && fire.occurrences.some((occurrence) => occurrence.held),
   );
   return releaseHeld(
     database,
     waiting.map(({ fire }) => ({ tenantId: fire.schedule.tenantId, scheduleId: fire.schedule.id })),
+    lookUntil(
+      nowMs,
+      waiting.flatMap(({ fire }) => fire.occurrences.map(({ message }) => message.dueAtMs)),
+    ),
   );
 }
 

@@ -1,10 +1,10 @@
 // Giving up what cannot be worked on, whatever is wrong with it: by its id alone, without reading the row.
 
-import { fromUuid, type MessageId } from '../domain/ids.js';
+import { fromUuid, messageIdTimeMs, type MessageId } from '../domain/ids.js';
 import type { ScheduleKey } from './claimed-schedules.js';
 import type { Database } from './database.js';
 import { timestamp } from './message-columns.js';
-import { expireKeys, releaseHeld, type Released, storableText } from './outcomes.js';
+import { expireKeys, lookUntil, releaseHeld, type Released, storableText } from './outcomes.js';
 
 export interface GivenUp {
   readonly tenantId: number;
@@ -37,7 +37,7 @@ export async function giveUpMessage(
   if (row === null) return null;
   const { tenant_id: tenantId, schedule_id: scheduleId, overlap } = row;
   const held = overlap === null || scheduleId === null ? [] : [{ tenantId, scheduleId }];
-  return { tenantId, released: await releaseHeld(database, held) };
+  return { tenantId, released: await releaseHeld(database, held, lookUntil(nowMs, [messageIdTimeMs(id)])) };
 }
 
 /** Says on a schedule why it cannot be fired. True when that is news. */

@@ -28,13 +28,15 @@ type Condition = (parameter: string, values: number) => string;
 const AUTHORITY = `lower(substring(m.destination from '^[A-Za-z]+://(?:[^/?#]*@)?([^/?#]*)'))`;
 const PATH = `coalesce(nullif(substring(m.destination from '^[A-Za-z]+://[^/?#]*([^?#]*)'), ''), '/')`;
 
+const HAS_LABEL: Condition = (parameter) => `m.labels && ${parameter}::text[]`;
+
 /** An index of `messages` answers these, so they stand where rows are looked for. */
 const INDEXED: Partial<Record<Field, Condition>> = {
   messageIds: (parameter) => `m.id = any(${parameter}::uuid[])`,
   // Of one schedule the index gives the runs in their order: a page then reads no more than a page, however many there are.
   scheduleIds: (parameter, values) =>
     values === 1 ? `m.schedule_id = (${parameter}::text[])[1]` : `m.schedule_id = any(${parameter}::text[])`,
-  labels: (parameter) => `m.labels && ${parameter}::text[]`,
+  labels: HAS_LABEL,
 };
 
 /** No index answers these: they stand where the rows that were found, a bounded number, are looked at. */
@@ -59,11 +61,21 @@ export interface Statement {
   readonly values: unknown[];
 }
 
+/** For a walk: the index of labels knows no order. */
+const { labels: _unordered, ...ORDERED } = INDEXED;
+const WALKED: Partial<Record<Field, Condition>> = { ...RESIDUAL, labels: HAS_LABEL };
+
 /**
  * sql/<name>.sql with the filter in its two marked places (`indexed`, `residual`). `fixed` are the values of the
- * statement's own parameters; those of the filter follow. Rows of `messages` are called `m` there.
+ * statement's own parameters; those of the filter follow. Rows of `messages` are called `m` there. `byWalking`: labels are asked of the
+ * rows that were found, and not of their index.
  */
-export function withFilter(name: string, fixed: readonly unknown[], filter: MessageFilter): Statement {
+export function withFilter(
+  name: string,
+  fixed: readonly unknown[],
+  filter: MessageFilter,
+  byWalking = false,
+): Statement {
   const values = [...fixed];
   const conditions = (known: Partial<Record<Field, Condition>>): string => {
     const parts = (Object.entries(known) as [Field, Condition][]).flatMap(([field, condition]) => {
@@ -72,8 +84,8 @@ export function withFilter(name: string, fixed: readonly unknown[], filter: Mess
     });
     return parts.length === 0 ? 'true' : `(${parts.join(' and ')})`;
   };
-  const indexed = conditions(INDEXED);
-  const residual = conditions(RESIDUAL);
+  const indexed = conditions(byWalking ? ORDERED : INDEXED);
+  const residual = conditions(byWalking ? WALKED : RESIDUAL);
   // Functions, since "$'" in a replacement text would mean something.
   const text = sql(name)
     .replaceAll('/*indexed*/ true', () => indexed)

@@ -1,6 +1,6 @@
 // Recording what attempts came to, in groups: the message's row, a row for each failed attempt, callbacks, keys, held occurrences.
 
-import { fromUuid, type MessageId } from '../domain/ids.js';
+import { fromUuid, messageIdFloor, type MessageId } from '../domain/ids.js';
 import type { HeaderMap, Message, MessageState } from '../domain/message.js';
 import type { Database, Queryable } from './database.js';
 import { messageColumns, type NewMessage, pending } from './message-columns.js';
@@ -183,22 +183,40 @@ async function releaseAfter(connection: Queryable, outcomes: readonly Outcome[])
     schedules.set(scheduleName(message), { tenantId, scheduleId });
   }
   const result = new Map<string, Released[]>();
-  for (const released of await releaseHeld(connection, [...schedules.values()])) {
+  const times = outcomes.flatMap(({ message, endedAtMs }) => [message.dueAtMs, endedAtMs]);
+  for (const released of await releaseHeld(connection, [...schedules.values()], lookUntil(0, times))) {
     const name = scheduleName(released);
     result.set(name, [...(result.get(name) ?? []), released]);
   }
   return result;
 }
 
-/** Lets the next held occurrence of each schedule go, unless one is under way. What is held must be committed. */
+const WEEK_MS = 7 * 24 * 60 * 60 * 1_000;
+
+/**
+ * An id beyond which no occurrences are looked for: a week after both the present and what is known to be due. What waits and is due
+ * later still is let go by the rescue sweep, when it is due.
+ */
+export function lookUntil(nowMs: number, dueTimesMs: Iterable<number> = []): MessageId {
+  let untilMs = nowMs;
+  for (const dueAtMs of dueTimesMs) untilMs = Math.max(untilMs, dueAtMs);
+  return messageIdFloor(untilMs + WEEK_MS);
+}
+
+/**
+ * Lets the next held occurrence of each schedule go, unless one is under way; neither is looked for from `untilId` (`lookUntil`) on. What
+ * is held must be committed.
+ */
 export async function releaseHeld(
   connection: Queryable,
   schedules: readonly OfSchedule[],
+  untilId: MessageId,
 ): Promise<(Released & OfSchedule)[]> {
   if (schedules.length === 0) return [];
   const rows = await connection.run<ReleasedRow>('release-held', [
     schedules.map(({ tenantId }) => tenantId),
     schedules.map(({ scheduleId }) => scheduleId),
+    untilId,
   ]);
   return rows.map((row) => ({
     tenantId: row.tenant_id,

@@ -3,6 +3,7 @@
 import { CarillonError } from '../domain/errors.js';
 import { messageIdFloor, messageIdTimeMs } from '../domain/ids.js';
 import { codeOf, type Database, type Queryable } from './database.js';
+import { timestamp } from './message-columns.js';
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1_000;
 /** 1970-01-05 was the first Monday: weeks begin on Mondays, 00:00 UTC. */
@@ -71,7 +72,10 @@ export async function ensurePartitions(
   );
 }
 
-/** Drops the partitions of weeks that ended before `beforeMs`, unless unfinished work lies in them. Gives their names. */
+/**
+ * Drops the partitions of weeks that ended before `beforeMs`, unless something in them has not ended, or ended since: what was due long ago
+ * may have failed a moment ago. Gives their names.
+ */
 export async function dropOldPartitions(
   database: Database,
   beforeMs: number,
@@ -82,26 +86,37 @@ export async function dropOldPartitions(
   for (const name of names.filter((candidate) => candidate.startsWith('messages_'))) {
     const weekMs = partitionWeekMs(name);
     if (weekMs === null || weekMs + WEEK_MS > beforeMs) continue;
-    if (await hasPending(database, name)) continue;
+    if (await database.longTransaction((connection) => isKept(connection, name, beforeMs))) continue;
     // Both or none: the week is known by its messages.
     const week = PARTITIONED.map((table) => partitionName(table, weekMs));
-    const found = { unfinished: false };
+    const found = { kept: false };
     const done = await unlessLocked(database, async (connection) => {
       await limitLockWait(connection);
+      // Dropping a week locks the whole: first of all, as whoever reads or writes a week has the lock of the whole before.
+      for (const part of [...PARTITIONED.map((table) => `only ${table}`), name]) {
+        await connection.text(`lock table ${part} in access exclusive mode`);
+      }
       // Looked at again where nobody can add to it: an occurrence that is late by weeks may have just been recorded.
-      await connection.text(`lock table ${name} in access exclusive mode`);
-      found.unfinished = await hasPending(connection, name);
-      if (!found.unfinished) await connection.text(`drop table if exists ${week.join(', ')}`);
+      found.kept = await isKept(connection, name, beforeMs);
+      if (!found.kept) await connection.text(`drop table if exists ${week.join(', ')}`);
     });
-    if (found.unfinished) continue;
+    if (found.kept) continue;
     if (done) dropped.push(...week);
     else onPostponed(week);
   }
   return dropped;
 }
 
-async function hasPending(table: Queryable, partition: string): Promise<boolean> {
-  return (await table.text(`select 1 from ${partition} where state = 'pending' limit 1`)).length > 0;
+/**
+ * Whether a week has something that has not ended, or ended since. Failed attempts end no later than their message. Asks the indexes alone:
+ * a week may have tens of millions of rows, of which none is wanted.
+ */
+async function isKept(connection: Queryable, partition: string, sinceMs: number): Promise<boolean> {
+  await connection.text('set local enable_seqscan = off');
+  const pending = await connection.text(`select 1 from ${partition} where state = 'pending' limit 1`);
+  if (pending.length > 0) return true;
+  const since = [timestamp(sinceMs)];
+  return (await connection.text(`select 1 from ${partition} where finished_at >= $1 limit 1`, since)).length > 0;
 }
 
 /** Runs a change in one transaction. False when it was rolled back because it would have waited too long for a lock. */

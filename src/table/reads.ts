@@ -174,11 +174,11 @@ export class BoundedReads implements Queryable {
   }
 
   /**
-   * Runs a step of a walk. Null when the time for walking was over before it was done: what was found before is still
-   * to be read.
+   * Runs a step of a walk. Null when the time for walking (or for this step, `withinMs`) was over before it was done: what was found
+   * before is still to be read.
    */
-  async step<Result>(work: (table: Queryable) => Promise<Result>): Promise<Result | null> {
-    const untilMs = this.#walkUntilMs;
+  async step<Result>(work: (table: Queryable) => Promise<Result>, withinMs = Infinity): Promise<Result | null> {
+    const untilMs = Math.min(this.#walkUntilMs, performance.now() + withinMs);
     try {
       return await work({
         run: (name, values = []) => this.#once(statement(name, values), untilMs),

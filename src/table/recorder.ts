@@ -91,7 +91,7 @@ export class Recorder {
       this.#watched('message', group, () => this.#readMessages(group)),
     );
     this.#schedules = new GroupCommit(limits, (group) =>
-      this.#watched('schedule', group, () => readClaimedSchedules(database, group)),
+      this.#watched('schedule', group, () => readClaimedSchedules(database, clock.nowMs(), group)),
     );
   }
 

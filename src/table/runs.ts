@@ -5,6 +5,7 @@ import type { Clock } from '../domain/clock.js';
 import type { HeaderMap, MessageKind, MessageState } from '../domain/message.js';
 import type { Queryable } from './database.js';
 import { attemptRecord, type AttemptRecord, type AttemptRow } from './events.js';
+import { searchForLabels } from './labelled.js';
 import { timestamp } from './message-columns.js';
 import { withFilter, type MessageFilter } from './message-filter.js';
 import { Pace } from './pace.js';
@@ -133,11 +134,12 @@ export async function pageRuns(reads: BoundedReads, clock: Clock, tenantId: numb
   const found: MessageId[] = [];
   const startId = query.beforeId !== null && query.beforeId < highId ? query.beforeId : highId;
   let belowId = startId;
+  const { filter, byWalking } = await searchForLabels(reads, tenantId, query.filter, { lowId, belowId });
   let nextBeforeId: MessageId | null = null;
   for (;;) {
     const { stepRows } = pace;
     const fixed = [tenantId, lowId, belowId, stepRows, wanted - found.length];
-    const { text, values } = withFilter('select-run-page', fixed, query.filter);
+    const { text, values } = withFilter('select-run-page', fixed, filter, byWalking);
     const rows = await reads.step((table) => table.text<StepRow>(text, values));
     if (rows === null) {
       if (belowId === startId) throw reads.tooSlow();

@@ -56,12 +56,15 @@ export async function saveScheduleBatch(
 ): Promise<BatchResult[]> {
   const results = new Map<BatchedSchedule, BatchResult>();
   let left: readonly BatchedSchedule[] = wanted;
+  let rows = GROUP_ROWS;
   while (left.length > 0) {
-    const { group, rest } = nextGroup(left);
+    const { group, rest } = nextGroup(left, rows);
     const saved = await database.transaction((connection) => saveGroup(connection, { tenantId, group, decide, nowMs }));
     for (const [item, result] of saved) results.set(item, result);
     await onGroup([...saved.values()].flatMap((result) => ('placed' in result ? [result.placed] : [])));
-    // Deleted by somebody between two statements: another try creates it.
+    // Deleted by somebody between two statements, or held by somebody: another try creates or edits it. When there is nothing else to do
+    // meanwhile, one by itself waits for who holds it.
+    rows = saved.size === 0 ? 1 : GROUP_ROWS;
     left = [...group.filter((item) => !saved.has(item)), ...rest];
   }
   return wanted.map((item) => {
@@ -72,13 +75,16 @@ export async function saveScheduleBatch(
 }
 
 /** The next schedules up to the bounds of a group, none of whose ids comes twice. */
-function nextGroup(left: readonly BatchedSchedule[]): { group: BatchedSchedule[]; rest: BatchedSchedule[] } {
+function nextGroup(
+  left: readonly BatchedSchedule[],
+  rows: number,
+): { group: BatchedSchedule[]; rest: BatchedSchedule[] } {
   const ids = new Set<string>();
   let bytes = 0;
   let size = 0;
   for (const { id, definition } of left) {
     bytes += definition.body.length;
-    if (ids.has(id) || size === GROUP_ROWS || (size > 0 && bytes > GROUP_BODY_BYTES)) break;
+    if (ids.has(id) || size === rows || (size > 0 && bytes > GROUP_BODY_BYTES)) break;
     ids.add(id);
     size += 1;
   }
@@ -94,7 +100,7 @@ interface Group {
 
 type Decided = readonly [item: BatchedSchedule, next: NextState];
 
-/** The results of a group; a schedule that was deleted between the statements has none. */
+/** The results of a group; a schedule that was deleted between the statements, or is held by somebody, has none. */
 async function saveGroup(connection: Queryable, given: Group): Promise<Map<BatchedSchedule, BatchResult>> {
   const results = new Map<BatchedSchedule, BatchResult>();
   const fresh = decideAll(given.group, results, (item) => given.decide(item, null));
@@ -145,7 +151,11 @@ async function edit(
   results: Map<BatchedSchedule, BatchResult>,
 ): Promise<void> {
   const ids = taken.map(({ id }) => id);
-  const rows = await connection.run<ScheduleRow>('lock-schedules', [given.tenantId, ids]);
+  // Who holds nothing else may wait.
+  const rows =
+    given.group.length === 1
+      ? await connection.run<ScheduleRow>('lock-schedule', [given.tenantId, ids[0]])
+      : await connection.run<ScheduleRow>('lock-schedules', [given.tenantId, ids]);
   const existing = new Map(rows.map((row) => [row.id, scheduleFromRow(row)]));
   const different: BatchedSchedule[] = [];
   for (const item of taken) {

@@ -149,6 +149,20 @@ describe('partitions', () => {
     expect(await dropOldPartitions(table.database, nowMs - 13 * WEEK)).toContain(nameOf(openAtMs));
   });
 
+  it('are kept until what was due in them ended long enough ago (issue 12, entry 6)', async () => {
+    const dueAtMs = nowMs - 50 * WEEK;
+    const late = aMessage({ tenantId: table.tenantId, dueAtMs });
+    await table.recorder.accept([{ message: late, keys: [] }]);
+    await table.recorder.record(anOutcome(late, { state: 'failed', attempt: 4, endedAtMs: nowMs }));
+    expect(await dropOldPartitions(table.database, nowMs - 13 * WEEK)).not.toContain(nameOf(dueAtMs));
+    expect(await table.database.text('select 1 from attempts where message_id = $1', [late.id])).toHaveLength(1);
+    // "Since then" holds the moment itself.
+    expect(await dropOldPartitions(table.database, nowMs)).not.toContain(nameOf(dueAtMs));
+    expect(await dropOldPartitions(table.database, nowMs + 1)).toEqual(
+      expect.arrayContaining([nameOf(dueAtMs), nameOf(dueAtMs, 'attempts')]),
+    );
+  });
+
   it('of the present and the future are never dropped', async () => {
     await dropOldPartitions(table.database, nowMs);
     const names = await partitions();

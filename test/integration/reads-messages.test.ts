@@ -129,6 +129,17 @@ describe('DELETE /v2/messages', () => {
         : { payload: JSON.stringify(payload), headers: { 'content-type': 'application/json' } }),
     });
 
+  it('answers in parts where more are wanted than one call cancels (issue 12)', async () => {
+    const label = 'in-parts';
+    await records.insert(...Array.from({ length: 520 }, () => ({ dueAtMs: NOW_MS + HOUR, labels: [label] })));
+    expect((await cancel(`?label=${label}`)).json).toEqual({ cancelled: 500, more: true });
+    expect((await cancel(`?label=${label}`)).json).toEqual({ cancelled: 20 });
+    const ids = await records.insert(...Array.from({ length: 510 }, () => ({ dueAtMs: NOW_MS + HOUR })));
+    const messageIds = ids.map((id) => `msg_${id}`);
+    expect((await cancel('', { messageIds })).json).toEqual({ cancelled: 500, more: true });
+    expect((await cancel('', { messageIds })).json).toEqual({ cancelled: 10 });
+  });
+
   it('cancels by ids in repeated query keys, or in a JSON body, more than one batch of them', async () => {
     const ids = await records.insert(...Array.from({ length: 25 }, () => ({ dueAtMs: NOW_MS + HOUR })));
     const [first, second, ...rest] = ids.map((id) => `msg_${id}`);

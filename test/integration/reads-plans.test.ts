@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { messageIdFloor } from '../../src/domain/ids.js';
+import { searchForLabels } from '../../src/table/labelled.js';
 import { timestamp } from '../../src/table/message-columns.js';
 import { withFilter, type MessageFilter } from '../../src/table/message-filter.js';
 import { sql } from '../../src/table/sql.js';
@@ -117,6 +118,30 @@ it('the latest runs of one schedule are read from its index, in order, whatever 
     plan,
   ).toContain(16);
   expect(plan).not.toMatch(/Bitmap Heap Scan/);
+});
+
+it('a page of a label that many have does not read all that have it (issue 12, entry 13)', async () => {
+  await records.database.text(
+    `update messages set labels = case when schedule_id = 'busy' then array['many'] else array['many', 'few'] end
+      where schedule_id = 'busy' or schedule_id like 'other%99'`,
+  );
+  await records.database.text('vacuum analyze messages');
+  const bounds = { lowId: messageIdFloor(0), belowId: messageIdFloor(NOW_MS) };
+  const [tenantId] = records.tenants;
+  const many = await records.read((reads) => searchForLabels(reads, tenantId, { labels: ['many'] }, bounds));
+  expect(many).toEqual({ filter: { labels: ['many'] }, byWalking: true });
+  const fixed = [tenantId, bounds.lowId, bounds.belowId, 2_000, 16];
+  const { text, values } = withFilter('select-run-page', fixed, many.filter, many.byWalking);
+  const rows = await records.database.text<{ 'QUERY PLAN': string }>(`explain (analyze, format text) ${text}`, values);
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  const read = [...plan.matchAll(/ on messages_\d+ .*?actual.*?rows=(\d+)/g)].map((match) => Number(match[1]));
+  expect(
+    read.reduce((sum, rows) => sum + rows, 0),
+    plan,
+  ).toBe(2_000);
+  const few = await records.read((reads) => searchForLabels(reads, tenantId, { labels: ['few'] }, bounds));
+  expect(few.byWalking).toBe(false);
+  expect(few.filter.messageIds).toHaveLength(300);
 });
 
 it('a moment in which a schedule did not run is not looked for in all that it ran since', async () => {

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Message } from '../../src/domain/message.js';
 import { messageColumns } from '../../src/table/message-columns.js';
-import { releaseHeld } from '../../src/table/outcomes.js';
+import { lookUntil, releaseHeld } from '../../src/table/outcomes.js';
 import { sql } from '../../src/table/sql.js';
 import { aMessage, anOutcome, openTable, type OpenTable } from '../support/messages.js';
 
@@ -80,7 +80,9 @@ describe('an occurrence that waits', () => {
   it('stays while another one is under way', async () => {
     await occurrence(5);
     await occurrence(1, { held: true });
-    expect(await releaseHeld(table.database, [{ tenantId: table.tenantId, scheduleId }])).toEqual([]);
+    expect(await releaseHeld(table.database, [{ tenantId: table.tenantId, scheduleId }], lookUntil(BASE_MS))).toEqual(
+      [],
+    );
   });
 });
 

@@ -130,7 +130,7 @@ export class Records {
     await migrate(database, { shards: 16, fromMs: nowMs - reach, untilMs: nowMs + reach });
     const reads = openReads(url, reading);
     const clock = { value: nowMs, nowMs: () => clock.value };
-    const config = configWith({ CARILLON_SHARDS: 16, CARILLON_SWEEP_BATCH: 10 });
+    const config = configWith({ CARILLON_SHARDS: 16, CARILLON_SWEEP_BATCH: 10, CARILLON_CANCEL_MAX: 500 });
     const app = buildApp({
       config,
       clock,

@@ -6,7 +6,7 @@
 
 import { messageIdFloor, type MessageId } from '../../domain/ids.js';
 import type { QueueEntry } from '../../queue/shard-queue.js';
-import { releaseHeld } from '../../table/outcomes.js';
+import { lookUntil, releaseHeld } from '../../table/outcomes.js';
 import { type OverdueMessage, overdueMessages } from '../../table/sweep-reads.js';
 import { recur } from './recur.js';
 import { FENCED, queueRows, type SweepParts, type Swept, type SweptShard } from './sweep.js';
@@ -94,6 +94,6 @@ async function releaseWaiting(parts: SweepParts, rows: readonly OverdueMessage[]
         { tenantId, scheduleId: scheduleId ?? '' },
       ]),
   );
-  const released = await releaseHeld(parts.database, [...schedules.values()]);
+  const released = await releaseHeld(parts.database, [...schedules.values()], lookUntil(parts.clock.nowMs()));
   return released.map(({ id, dueAtMs }) => ({ id, dueAtMs, payload: '' }));
 }

@@ -34,6 +34,15 @@ const CANCEL_PARAMETERS = ['messageIds', 'count', ...MESSAGE_FILTERS, ...DATE_FI
 
 const idParams = idParameter('messageId', 'Message id: msg_ and 32 hexadecimal digits.');
 const cancelled = Type.Object({ cancelled: Type.Integer({ description: 'How many were canceled by this call.' }) });
+const canceledInParts = Type.Object({
+  ...cancelled.properties,
+  more: Type.Optional(
+    Type.Literal(true, {
+      description:
+        'There when the call ended at CARILLON_CANCEL_MAX: others may be left, for the same request to go on with.',
+    }),
+  ),
+});
 
 const common = { tags: ['messages'] };
 
@@ -90,14 +99,13 @@ export function registerMessages(app: FastifyInstance, services: ApiServices): v
         ...common,
         summary: 'Cancel pending messages by ids or filters',
         description:
-          'Ids and filters stand in the query or in a JSON object as the body. Without any, all are canceled.',
+          'Ids and filters stand in the query or in a JSON object as the body. Without any, all are canceled. ' +
+          'Send it again while the answer says "more".',
         querystring: cancelParameters,
-        response: responses({ 200: cancelled }, 400, 401, 403, 429, 501, 503),
+        response: responses({ 200: canceledInParts }, 400, 401, 403, 429, 501, 503),
       },
     },
-    async (request) => ({
-      cancelled: await whileClientWaits(request, (signal) => cancelMany(services, request, signal)),
-    }),
+    (request) => whileClientWaits(request, (signal) => cancelMany(services, request, signal)),
   );
   app.get('/v2/messages', { config: { access: 'tenant' }, schema: { hide: true } }, () => {
     throw new CarillonError(
@@ -114,24 +122,28 @@ function noMessage(text: string): CarillonError {
   );
 }
 
-/** Cancels all that are wanted, batch by batch, as long as the client waits for the answer. */
-async function cancelMany(services: ApiServices, request: FastifyRequest, signal: AbortSignal): Promise<number> {
+interface CanceledPart {
+  readonly cancelled: number;
+  readonly more?: true;
+}
+
+/** Cancels what is wanted, batch by batch, up to the setting, as long as the client waits for the answer. */
+async function cancelMany(services: ApiServices, request: FastifyRequest, signal: AbortSignal): Promise<CanceledPart> {
   const parameters = readParameters(request, CANCEL_PARAMETERS, true);
-  const count = parameters.has('count') ? parameters.count(CANCEL_COUNT_MAX, CANCEL_COUNT_MAX, false) : Infinity;
+  const most = services.config.CARILLON_CANCEL_MAX;
+  const isCounted = parameters.has('count');
+  const count = isCounted ? parameters.count(CANCEL_COUNT_MAX, CANCEL_COUNT_MAX, false) : most;
   const ids = readMessageIds(parameters.all('messageIds'));
   const filter = readMessageFilter(parameters);
   const created = readDates(parameters);
   const { tenantId } = request;
-  if (ids !== null && Object.keys(filter).length === 0 && created.fromMs === null && created.toMs === null) {
-    return await cancelIds(services, { tenantId, signal }, ids, count);
-  }
-  return await cancelMatching(
-    services,
-    { tenantId, signal },
-    ids === null ? filter : { ...filter, messageIds: ids },
-    created,
-    count,
-  );
+  const byIds = ids !== null && Object.keys(filter).length === 0 && created.fromMs === null && created.toMs === null;
+  const wanted = ids === null ? filter : { ...filter, messageIds: ids };
+  const canceled = byIds
+    ? await cancelIds(services, { tenantId, signal }, ids, count)
+    : await cancelMatching(services, { tenantId, signal }, wanted, created, count);
+  // Who gave a count goes on by that.
+  return { cancelled: canceled, ...(!isCounted && canceled >= most && { more: true }) };
 }
 
 interface Caller {

@@ -2,9 +2,11 @@
 -- $1 shards, $2 epochs, then for each schedule: $3 tenants, $4 ids, $5 generations, $6 next fire as it was read, $7 next fire from
 -- now on (null: none is left), $8 nominal time of the latest occurrence handled, $9 shards.
 -- Gives the schedules that were advanced (one that was edited, paused or deleted meanwhile is not), and a row with a null id for each
--- shard whose epoch is current.
+-- shard whose epoch is current. Shards are locked in their order, as by everybody who takes several. Schedules are locked as the plan finds
+-- them (an order costs this statement half as much again): whoever else takes several must not wait for one (lock-schedules.sql).
 with fence as materialized (
-  select s.shard from shards s join unnest($1::smallint[], $2::bigint[]) as f (shard, epoch) using (shard, epoch) for share of s
+  select s.shard from shards s join unnest($1::smallint[], $2::bigint[]) as f (shard, epoch) using (shard, epoch)
+  order by s.shard for share of s
 ), advanced as (
 update schedules s set
   next_fire_at = f.next_at,
