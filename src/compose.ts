@@ -194,7 +194,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
   // A node that cannot listen must not take the shards from one that can.
   await app.listen({ host: config.CARILLON_HOST, port: config.CARILLON_PORT });
   try {
-    unwatch = await watchDataRedis(redis, cluster, offers, log);
+    unwatch = watchDataRedis(redis, cluster, offers, log);
     await cluster.start(parts);
     await admin.start();
     joined = true;
@@ -268,17 +268,12 @@ function tierBounds(config: Config): TierBounds {
 }
 
 /** After Redis was away every shard is fenced anew before its payloads are believed again, then the offers that waited are made. */
-function watchDataRedis(
-  redis: Redis | Cluster,
-  cluster: NodeCluster,
-  offers: Offers,
-  log: Logger,
-): Promise<() => void> {
+function watchDataRedis(redis: Redis | Cluster, cluster: NodeCluster, offers: Offers, log: Logger): () => void {
   const { holder, membership } = cluster;
   return watchRedis(redis, {
     onAway: () => holder.redisIsAway(),
-    onBack: async (restarted) => {
-      await holder.redisIsBack(restarted);
+    onBack: async () => {
+      await holder.redisIsBack();
       // What was given up meanwhile is taken again.
       membership.nudge();
       await offers.retry();

@@ -110,7 +110,10 @@ export class ShardQueue {
     this.#times = times;
   }
 
-  /** Installs an epoch. With `refill` the horizons are forgotten, so that the next sweep fills the shard again from the table. */
+  /**
+   * Installs an epoch. The horizons are forgotten with `refill`, and when the last fence was installed in another run of Redis, so that the
+   * next sweep fills the shard again from the table.
+   */
   async fence(shard: number, epoch: number, refill = false): Promise<Fence> {
     const reply = numbers(await scripts.fence.run(this.#redis, [this.#of(shard).state], [epoch, refill ? 1 : 0]));
     const [installed = 0, previous = -1, announcedAtMs = 0, completedAtMs = 0] = reply;

@@ -28,6 +28,8 @@ export class Checks implements NodeWatch {
   #around: Surroundings | null = null;
   readonly #lastClaims = new Map<number, LastClaim>();
   readonly #ownerOfEpoch = new Map<string, string>();
+  /** The run of Redis in which each shard was fenced last. */
+  readonly #fencedIn = new Map<number, number>();
   readonly #calls = new Map<string, Call[]>();
   readonly #taking = new Map<string, Map<number, number>>();
   /** What may have made a node lose track of what it was sending: second deliveries are excused by it. */
@@ -98,7 +100,20 @@ export class Checks implements NodeWatch {
 
   #onScript(name: string, keys: readonly string[], args: readonly string[], reply: unknown, by: Caller): void {
     const shard = shardOf(keys[0] ?? '');
-    if (name === 'claim' && shard !== null) this.#onClaim(shard, Number(args[0]), reply as (string | number)[], by);
+    if (shard === null) return;
+    if (name === 'claim') this.#onClaim(shard, Number(args[0]), reply as (string | number)[], by);
+    if (name === 'fence') this.#onFence(shard, reply as number[], by);
+  }
+
+  /** Another run of Redis may have forgotten what it was told last: whoever takes the shard fills it again. */
+  #onFence(shard: number, [installed = 0, , , completedAtMs = 0]: readonly number[], by: Caller): void {
+    if (installed !== 1) return;
+    const { runId } = this.#there.redis;
+    const isOtherRun = (this.#fencedIn.get(shard) ?? runId) !== runId;
+    this.#fencedIn.set(shard, runId);
+    if (isOtherRun && completedAtMs !== 0) {
+      this.#violate(`${by.id} fenced shard ${shard} in another run of Redis as though that had forgotten nothing`);
+    }
   }
 
   #onClaim(shard: number, epoch: number, reply: readonly (string | number)[], by: Caller): void {

@@ -75,6 +75,22 @@ export const MUTATIONS: readonly Mutation[] = [
     },
   },
   {
+    name: 'shards are taken as if another run of Redis had forgotten nothing',
+    faults: ['failover', 'redis away', 'kill', 'join'],
+    spoil: {
+      redis: (redis) => {
+        const { fence } = redis.models;
+        redis.models = {
+          ...redis.models,
+          fence: (server, keys, args, by) => {
+            server.hash(keys[0] ?? '').set('run', String(server.runId));
+            return fence?.(server, keys, args, by);
+          },
+        };
+      },
+    },
+  },
+  {
     name: 'the end of trust is ignored',
     faults: EVERY_FAULT,
     spoil: { parts: (parts) => ({ ...parts, isTrusted: () => true }) },

@@ -200,7 +200,7 @@ export class SimulatedNode {
           around.watch.onTaking(this, shards, taking);
           return taking;
         },
-        renew: (held, refill) => fencing.renew(held, refill),
+        renew: (held) => fencing.renew(held),
         overtaken: (held) => fencing.overtaken(held),
       },
       sweeper,
@@ -251,7 +251,7 @@ export class SimulatedNode {
     this.#turn(async () => {
       this.holder.start(this.#parts);
       try {
-        await this.#watchRedis();
+        this.#watchRedis();
         await this.#channels.listen({
           onWake: (shard, dueAtMs) => void this.holder.wake(shard, dueAtMs),
           onFree: () => this.membership.nudge(),
@@ -371,13 +371,13 @@ export class SimulatedNode {
   }
 
   /** As compose.ts watches Redis. */
-  async #watchRedis(): Promise<void> {
+  #watchRedis(): void {
     const { spoil, world } = this.#around;
     if (spoil?.reconnect === 'unnoticed') return;
-    await watchRedis(this.#redis, {
+    watchRedis(this.#redis, {
       onAway: () => this.holder.redisIsAway(),
-      onBack: async (restarted) => {
-        await this.holder.redisIsBack(restarted);
+      onBack: async () => {
+        await this.holder.redisIsBack();
         world.note(`${this.id} has its shards fenced again`);
         this.membership.nudge();
         await this.#offers.retry();

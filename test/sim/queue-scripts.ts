@@ -87,8 +87,11 @@ export const queueScripts: Readonly<Record<string, ScriptModel>> = {
     const state = redis.hash(stateKey);
     const stored = Number(state.get('epoch') ?? -1);
     if (stored > Number(epoch)) return [0, stored, 0, 0];
+    const run = String(redis.runId);
+    const isSameRun = state.get('run') === run;
     state.set('epoch', epoch);
-    if (forget === '1') {
+    state.set('run', run);
+    if (forget === '1' || !isSameRun) {
       state.delete('announced');
       state.delete('completed');
     }
