@@ -97,11 +97,13 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
   void database.warm();
   void accepts.warm();
 
-  const queue = new ShardQueue(redis, config.CARILLON_REDIS_PREFIX, {
+  const queueTimes = {
+    answerMs: config.CARILLON_REDIS_TIMEOUT_MS,
     visibilityMs: config.CARILLON_VISIBILITY_MS,
     payloadFreshMs: PAYLOAD_FRESH_MS,
     tombstoneMs: TOMBSTONE_MS,
-  });
+  };
+  const queue = new ShardQueue(redis, config.CARILLON_REDIS_PREFIX, queueTimes, clock);
   const diary = makeDiary(identity, clock, config.CARILLON_LEASE_MS);
   const hooks = makeHooks(metrics, diary, clock, log);
   const sweeper = makeSweeper({ config, log, database, queue, clock, hooks, payloadFreshMs: PAYLOAD_FRESH_MS });

@@ -3,7 +3,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startTestNode, type TestNode } from '../support/node.js';
-import { EPOCH, openQueue, type OpenQueue } from '../support/queue.js';
+import { claims, entry, EPOCH, openQueue, type OpenQueue } from '../support/queue.js';
 import { ownRedis, type OwnStore } from '../support/stores.js';
 import { publish, schedule, until, untilRows, untilState } from '../support/work.js';
 
@@ -61,6 +61,36 @@ describe('the fence of a shard (issue 12)', () => {
     await open.redis.call('REPLICAOF', '127.0.0.1', '1');
     await open.redis.call('REPLICAOF', 'NO', 'ONE');
     expect(await open.queue.fence(shard, EPOCH + 1)).toMatchObject({ completedAtMs: 0 });
+  });
+});
+
+describe('a claim whose caller has given up (issue 12)', () => {
+  const SHARD = 50;
+  let open: OpenQueue;
+  beforeAll(async () => {
+    open = await openQueue({ answerMs: 300 }, store.url);
+    await open.ready(SHARD);
+    await open.queue.accept(SHARD, [entry('a', 1)]);
+  });
+  afterAll(() => open.redis.disconnect());
+
+  it('takes nothing when the frozen server thaws; the next one does', async () => {
+    store.pause();
+    const deadlineMs = performance.now() + 1_000;
+    while (performance.now() < deadlineMs) await expect(open.queue.claim(SHARD, EPOCH, 1)).rejects.toThrow('is away');
+    store.resume();
+    await until(async () => expect(await open.redis.ping()).toBe('PONG'));
+    expect(await open.dump(SHARD)).toMatchObject({ due: ['a', '1'], inflight: [] });
+    expect((await claims(open.queue, SHARD)).map(({ id }) => id)).toEqual(['a']);
+  });
+
+  it('is not taken for one when the clock of its server is far ahead of what the node knows', async () => {
+    await open.queue.accept(SHARD, [entry('b', 1)]);
+    open.clock.aheadMs = -10_000;
+    expect(await open.queue.claim(SHARD, EPOCH, 1)).toEqual({ kind: 'late' });
+    expect((await claims(open.queue, SHARD)).map(({ id }) => id)).toEqual(['b']);
+    open.clock.aheadMs = 0;
+    await claims(open.queue, SHARD);
   });
 });
 

@@ -101,7 +101,7 @@ export class Checks implements NodeWatch {
   #onScript(name: string, keys: readonly string[], args: readonly string[], reply: unknown, by: Caller): void {
     const shard = shardOf(keys[0] ?? '');
     if (shard === null) return;
-    if (name === 'claim') this.#onClaim(shard, Number(args[0]), reply as (string | number)[], by);
+    if (name === 'claim') this.#onClaim(shard, args, reply as (string | number)[], by);
     if (name === 'fence') this.#onFence(shard, reply as number[], by);
   }
 
@@ -116,7 +116,8 @@ export class Checks implements NodeWatch {
     }
   }
 
-  #onClaim(shard: number, epoch: number, reply: readonly (string | number)[], by: Caller): void {
+  #onClaim(shard: number, args: readonly string[], reply: readonly (string | number)[], by: Caller): void {
+    const [epoch, , , answerByMs] = args.map(Number) as [number, number, number, number];
     if (reply[0] !== 'OK') {
       this.refusals += 1;
       this.#there.world.note(`${by.id} is refused at ${shard} as ${epoch}: ${String(reply[0])}`);
@@ -132,6 +133,9 @@ export class Checks implements NodeWatch {
     if (owner !== by.id) this.#violate(`shard ${shard}: epoch ${epoch} was claimed by ${owner} and by ${by.id}`);
     this.#ownerOfEpoch.set(name, owner);
     this.#lastClaims.set(shard, { epoch, by: by.id });
+    if (reply.length > 4 && this.#there.redis.timeMs() > answerByMs) {
+      this.#violate(`${by.id} took work of shard ${shard} by a claim that it had given up`);
+    }
     for (let at = 4; at < reply.length; at += 4)
       this.#decided.set(`${by.id} ${reply[at] ?? ''}`, this.#there.world.nowMs);
   }

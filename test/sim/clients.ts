@@ -52,6 +52,7 @@ export function redisClient(
     get status() {
       return link.isOpen ? 'ready' : 'reconnecting';
     },
+    info: () => link.send(() => `run_id:${server.runId}\r\nmaster_replid:${server.runId}\r\n`),
     publish: (channel: string, text: string) => link.send(() => server.publish(channel, text)),
   };
   return client as unknown as Redis & Emits;

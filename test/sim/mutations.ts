@@ -10,7 +10,6 @@ export interface Mutation {
   readonly name: string;
   readonly spoil: Spoil;
   readonly faults: readonly FaultKind[];
-  readonly mayNotMove?: boolean;
 }
 
 const PREFIX = 'carillon';
@@ -55,8 +54,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'owners are not asserted again at heartbeats',
-    faults: ['flush'],
-    mayNotMove: true,
+    faults: ['flush', 'join'],
     spoil: {
       redis: (redis) => {
         const { beat } = redis.models;
@@ -83,9 +81,22 @@ export const MUTATIONS: readonly Mutation[] = [
         redis.models = {
           ...redis.models,
           fence: (server, keys, args, by) => {
-            server.hash(keys[0] ?? '').set('run', String(server.runId));
+            server.hash(keys[0] ?? '').set('run', args[1] ?? '');
             return fence?.(server, keys, args, by);
           },
+        };
+      },
+    },
+  },
+  {
+    name: 'claims are carried out however late',
+    faults: ['stall', 'stall', 'break', 'freeze'],
+    spoil: {
+      redis: (redis) => {
+        const { claim } = redis.models;
+        redis.models = {
+          ...redis.models,
+          claim: (server, keys, args, by) => claim?.(server, keys, [...args.slice(0, 3), 'Infinity'], by),
         };
       },
     },

@@ -142,11 +142,13 @@ export class SimulatedNode {
     const client = redisClient(redisLink, redis, (script, [key = '']) => around.watch.onCommand(this, script, key));
     this.#redis = client;
     const database = tableClient(tableLink, table);
-    this.#queue = new ShardQueue(client, PREFIX, {
+    const queueTimes = {
+      answerMs: TIMES.redisTimeoutMs,
       visibilityMs: TIMES.visibilityMs,
       payloadFreshMs: TIMES.payloadFreshMs,
       tombstoneMs: 600_000,
-    });
+    };
+    this.#queue = new ShardQueue(client, PREFIX, queueTimes, clock);
     const queue = this.#queue;
     this.recorder = new Recorder(database, clock, {
       deduplicationMs: 60_000,

@@ -47,11 +47,12 @@ function triples(args: readonly string[], first: number): [string, number, strin
   return found;
 }
 
-const claim: ScriptModel = (redis, keys, [epoch = '', limitText = '', visibility = '']) => {
+const claim: ScriptModel = (redis, keys, [epoch = '', limitText = '', visibility = '', answerBy = '']) => {
   const [dueKey = '', inflightKey = '', taskKey = '', stateKey = ''] = keys;
   const refusal = refused(redis, stateKey, epoch);
   if (refusal !== null) return [refusal];
   const now = redis.timeMs();
+  if (now > Number(answerBy)) return ['LATE', now];
   const limit = Number(limitText);
   const due = redis.set(dueKey);
   const inflight = redis.set(inflightKey);
@@ -83,11 +84,10 @@ const claim: ScriptModel = (redis, keys, [epoch = '', limitText = '', visibility
 
 export const queueScripts: Readonly<Record<string, ScriptModel>> = {
   claim,
-  fence: (redis, [stateKey = ''], [epoch = '', forget = '']) => {
+  fence: (redis, [stateKey = ''], [epoch = '', run = '', forget = '']) => {
     const state = redis.hash(stateKey);
     const stored = Number(state.get('epoch') ?? -1);
     if (stored > Number(epoch)) return [0, stored, 0, 0];
-    const run = String(redis.runId);
     const isSameRun = state.get('run') === run;
     state.set('epoch', epoch);
     state.set('run', run);
