@@ -4,8 +4,8 @@
 // is only ever used for a message's first attempt, and only where nobody can have delivered the message before:
 //   - accept and fire keep it only while it is at most `payloadFreshMs` old; the sweep that could queue the same row (rescue) leaves
 //     rows alone until they are at least twice as old, so a late offer never carries a payload;
-//   - the sweep that fills a lost shard again (promote) takes rows of any age, so none is kept meanwhile, nor later of what it may
-//     have read (lua/include/believed.lua);
+//   - the sweep that fills a shard again (promote) which was lost, or whose horizon has passed, takes rows of any age, so none is kept
+//     meanwhile, nor later of what it may have read (lua/include/believed.lua);
 //   - a claim that lapses loses it, a retry does not put it back, sweeps never carry one;
 //   - a claim that was not sent, because its host had no place for it, may put it back by its token (settle), which only works while
 //     nobody else can have had the entry, and not for what was canceled meanwhile.

@@ -19,7 +19,11 @@ export function refused(redis: RedisServer, stateKey: string, epoch: string): Re
 function isBelieved(redis: RedisServer, stateKey: string, madeMs: number, freshMs: number): boolean {
   const state = redis.hash(stateKey);
   const filledMs = Number(state.get('filled') ?? 0);
-  return state.has('completed') && madeMs > filledMs + 1_000 && madeMs > redis.timeMs() - freshMs;
+  return (
+    Number(state.get('completed') ?? 0) > redis.timeMs() &&
+    madeMs > filledMs + 1_000 &&
+    madeMs > redis.timeMs() - freshMs
+  );
 }
 
 interface Put {
@@ -133,7 +137,8 @@ export const queueScripts: Readonly<Record<string, ScriptModel>> = {
     if (announce !== '' && Number(announce) > Number(state.get('announced') ?? 0)) state.set('announced', announce);
     const before = redis.head(dueKey);
     const codes = triples(args, 3).map(([id, due]) => put(redis, { keys, id, due, payload: '' }));
-    if (completed !== '' && !state.has('completed')) state.set('filled', String(redis.timeMs()));
+    if (completed !== '' && Number(state.get('completed') ?? 0) < redis.timeMs() + 60_000)
+      state.set('filled', String(redis.timeMs()));
     if (completed !== '') state.set('completed', completed);
     const after = redis.head(dueKey);
     const isMoved = before?.[0] !== after?.[0] || before?.[1] !== after?.[1];
