@@ -27,6 +27,7 @@ import { makeConsole, pageFolder } from './compose/console.js';
 import { servedShards, watchLevels } from './compose/figures.js';
 import { makeDiary, makeHooks, type NodeHooks } from './compose/hooks.js';
 import { makeSweeper } from './compose/sweeper.js';
+import { HORIZON_MARGIN_MS } from './actor/sweeps/promote.js';
 import { createRedis, openRedis } from './queue/connect.js';
 import { Offers } from './queue/offers.js';
 import { RedisClock } from './queue/redis-clock.js';
@@ -159,7 +160,8 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     settings: {
       shards: config.CARILLON_SHARDS,
       tiers: tierBounds(config),
-      offerWithinMs: 2 * (config.CARILLON_HORIZON_MS + config.CARILLON_PROMOTE_EVERY_MS),
+      // Whatever may be due before a horizon that is completed.
+      offerWithinMs: 2 * (config.CARILLON_HORIZON_MS + config.CARILLON_PROMOTE_EVERY_MS + HORIZON_MARGIN_MS),
       inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
       idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
     },
