@@ -30,9 +30,10 @@ import { makeSweeper } from './compose/sweeper.js';
 import { HORIZON_MARGIN_MS } from './actor/sweeps/promote.js';
 import { createRedis, openRedis } from './queue/connect.js';
 import { Offers } from './queue/offers.js';
-import { RedisClock } from './queue/redis-clock.js';
+import { nodeClock, RedisClock } from './queue/redis-clock.js';
 import { watchRedis } from './queue/redis-watch.js';
 import { ShardQueue } from './queue/shard-queue.js';
+import { ClockCheck } from './table/clock-check.js';
 import type { Database } from './table/database.js';
 import { Maintenance, partitionBounds } from './table/maintenance.js';
 import { migrate } from './table/migrate.js';
@@ -49,6 +50,7 @@ export interface Node {
 
 /** How old an offer may be to bring its payload along, and twice as old must a client's row be for a sweep to queue it. */
 const PAYLOAD_FRESH_MS = 5_000;
+const CLOCKS_EVERY_MS = 60_000;
 const TOMBSTONE_MS = 10 * 60_000;
 /** How long a stopping node waits for its answers to go out. */
 const CLOSE_MS = 2_000;
@@ -105,6 +107,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     tombstoneMs: TOMBSTONE_MS,
   };
   const queue = new ShardQueue(redis, config.CARILLON_REDIS_PREFIX, queueTimes, clock);
+  const clocks = watchClocks(database, clock, config, log);
   const diary = makeDiary(identity, clock, config.CARILLON_LEASE_MS);
   const hooks = makeHooks(metrics, diary, clock, log);
   const sweeper = makeSweeper({ config, log, database, queue, clock, hooks, payloadFreshMs: PAYLOAD_FRESH_MS });
@@ -150,7 +153,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
   const stores = { database, queue, offers, recorder };
   const parts = actorParts({ ...stores, config, log, identity, http, clock, cluster, metrics, hooks });
   const admin = makeConsole({ ...stores, config, log, identity, redis, clock, cluster, diary, sweeper });
-  watchLevels(metrics, { ...cluster, slots: parts.slots, recorder, redis, offers, sweeper });
+  watchLevels(metrics, { ...cluster, slots: parts.slots, recorder, redis, offers, sweeper, clocks });
   const intake = new NodeIntake({
     database: accepts,
     recorder,
@@ -177,6 +180,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
       ...delayMax(config),
     },
     log,
+    clocks,
   );
 
   let stopping = false;
@@ -209,6 +213,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     throw error;
   }
   maintenance.start();
+  clocks.start();
   const { port } = app.server.address() as AddressInfo;
   const url = `http://${config.CARILLON_HOST.includes(':') ? `[${config.CARILLON_HOST}]` : config.CARILLON_HOST}:${port}`;
   log.info({ identity, url }, 'ready');
@@ -228,6 +233,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     await maintenance.stop();
     await http.close();
     clock.stop();
+    clocks.stop();
     metrics.stop();
     unwatch();
     cluster.disconnect();
@@ -237,6 +243,22 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
   };
   let stopped: Promise<void> | null = null;
   return { url, stop: () => (stopped ??= stop()) };
+}
+
+/** Looks each minute whether the clocks agree, and says when that changes. */
+function watchClocks(database: Database, clock: RedisClock, config: Config, log: Logger): ClockCheck {
+  return new ClockCheck(database, clock, nodeClock, {
+    everyMs: CLOCKS_EVERY_MS,
+    toleranceMs: config.CARILLON_CLOCK_TOLERANCE_MS,
+    onChange: (differences) => {
+      if (differences === null) log.info('the clocks of Redis, PostgreSQL and this node agree again');
+      else
+        log.error(
+          differences,
+          'the clocks of PostgreSQL and this node differ from that of Redis, by which work is due',
+        );
+    },
+  });
 }
 
 /** What the API tells about the cluster. */
