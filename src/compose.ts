@@ -142,7 +142,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     queue,
     sweeper,
     events: hooks.membership,
-    isTableAvailable: () => recorder.isAvailable,
+    recorder,
   });
   const { membership, wake } = cluster;
   const offers = new Offers(queue, wake, {

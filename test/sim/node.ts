@@ -224,6 +224,7 @@ export class SimulatedNode {
       channels,
       time,
       isTableAvailable: () => recorder.isAvailable,
+      probeTable: (quietMs, withinMs) => recorder.probe(quietMs, withinMs),
       log,
       events: { onGiven: () => undefined, onTaken: () => undefined, onLapsed: () => undefined },
       settings: {
