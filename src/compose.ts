@@ -4,42 +4,36 @@ import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { Admission } from './actor/admission.js';
-import { Attempts } from './actor/attempts.js';
-import { FaultyEntries } from './actor/faulty-entries.js';
-import { Firing } from './actor/firing.js';
-import type { ActorParts } from './actor/actor-parts.js';
-import { SigningKeyCache } from './actor/signing-keys.js';
-import { Slots } from './actor/slots.js';
 import { ConsolePage } from './admin/page.js';
 import { buildApp } from './api/app.js';
 import type { ClusterView, Readiness } from './api/services.js';
 import type { Config } from './config.js';
-import { createHttpClient, type HttpClient } from './delivery/http-client.js';
+import { createHttpClient } from './delivery/http-client.js';
 import { CarillonError } from './domain/errors.js';
-import type { TierBounds } from './domain/tier.js';
 import { NodeIntake } from './intake/node-intake.js';
 import { ensureAccess } from './compose/access.js';
-import { actorSettings } from './compose/actor-settings.js';
+import { actorParts } from './compose/actor-parts.js';
 import { pooledChance } from './compose/chance.js';
 import { openPools, type DatabasePools } from './compose/database-pools.js';
 import { makeCluster, processTime, type NodeCluster } from './compose/cluster.js';
 import { makeConsole, pageFolder } from './compose/console.js';
 import { servedShards, watchLevels } from './compose/figures.js';
 import { heapLimitMb } from './compose/heap.js';
-import { makeDiary, makeHooks, type NodeHooks } from './compose/hooks.js';
+import { makeDiary, makeHooks } from './compose/hooks.js';
 import { makeSweeper } from './compose/sweeper.js';
+import { tierBounds } from './compose/tier-bounds.js';
+import { HORIZON_MARGIN_MS } from './actor/sweeps/promote.js';
 import { createRedis, openRedis } from './queue/connect.js';
 import { Offers } from './queue/offers.js';
-import { RedisClock } from './queue/redis-clock.js';
+import { nodeClock, RedisClock } from './queue/redis-clock.js';
 import { watchRedis } from './queue/redis-watch.js';
 import { ShardQueue } from './queue/shard-queue.js';
+import { ClockCheck } from './table/clock-check.js';
 import type { Database } from './table/database.js';
 import { Maintenance, partitionBounds } from './table/maintenance.js';
 import { migrate } from './table/migrate.js';
 import { Recorder } from './table/recorder.js';
 import { NodeMetrics } from './telemetry/metrics.js';
-import { getSigningKeys } from './table/tenants.js';
 
 export interface Node {
   /** Where the API listens, as http://host:port. */
@@ -50,6 +44,7 @@ export interface Node {
 
 /** How old an offer may be to bring its payload along, and twice as old must a client's row be for a sweep to queue it. */
 const PAYLOAD_FRESH_MS = 5_000;
+const CLOCKS_EVERY_MS = 60_000;
 const TOMBSTONE_MS = 10 * 60_000;
 /** How long a stopping node waits for its answers to go out. */
 const CLOSE_MS = 2_000;
@@ -99,11 +94,14 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
   void database.warm();
   void accepts.warm();
 
-  const queue = new ShardQueue(redis, config.CARILLON_REDIS_PREFIX, {
+  const queueTimes = {
+    answerMs: config.CARILLON_REDIS_TIMEOUT_MS,
     visibilityMs: config.CARILLON_VISIBILITY_MS,
     payloadFreshMs: PAYLOAD_FRESH_MS,
     tombstoneMs: TOMBSTONE_MS,
-  });
+  };
+  const queue = new ShardQueue(redis, config.CARILLON_REDIS_PREFIX, queueTimes, clock);
+  const clocks = watchClocks(database, clock, config, log);
   const diary = makeDiary(identity, clock, config.CARILLON_LEASE_MS);
   const hooks = makeHooks(metrics, diary, clock, log);
   const sweeper = makeSweeper({ config, log, database, queue, clock, hooks, payloadFreshMs: PAYLOAD_FRESH_MS });
@@ -139,7 +137,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     queue,
     sweeper,
     events: hooks.membership,
-    isTableAvailable: () => recorder.isAvailable,
+    recorder,
   });
   const { membership, wake } = cluster;
   const offers = new Offers(queue, wake, {
@@ -148,9 +146,9 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     onCaughtUp: (leftToSweeps) => log.info({ leftToSweeps }, 'the queue takes work again'),
   });
   const stores = { database, queue, offers, recorder };
-  const parts = actorParts({ ...stores, config, log, identity, http, clock, cluster, metrics, hooks });
+  const parts = actorParts({ ...stores, config, log, identity, http, clock, cluster, metrics, hooks, chance });
   const admin = makeConsole({ ...stores, config, log, identity, redis, clock, cluster, diary, sweeper });
-  watchLevels(metrics, { ...cluster, slots: parts.slots, recorder, redis, offers, sweeper });
+  watchLevels(metrics, { ...cluster, slots: parts.slots, recorder, redis, offers, sweeper, clocks });
   const intake = new NodeIntake({
     database: accepts,
     recorder,
@@ -161,7 +159,8 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     settings: {
       shards: config.CARILLON_SHARDS,
       tiers: tierBounds(config),
-      offerWithinMs: 2 * (config.CARILLON_HORIZON_MS + config.CARILLON_PROMOTE_EVERY_MS),
+      // Whatever may be due before a horizon that is completed.
+      offerWithinMs: 2 * (config.CARILLON_HORIZON_MS + config.CARILLON_PROMOTE_EVERY_MS + HORIZON_MARGIN_MS),
       inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
       payloadFreshMs: PAYLOAD_FRESH_MS,
       idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
@@ -178,6 +177,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
       ...delayMax(config),
     },
     log,
+    clocks,
   );
 
   let stopping = false;
@@ -199,7 +199,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
   // A node that cannot listen must not take the shards from one that can.
   await app.listen({ host: config.CARILLON_HOST, port: config.CARILLON_PORT });
   try {
-    unwatch = await watchDataRedis(redis, cluster, offers, log);
+    unwatch = watchDataRedis(redis, cluster, offers, log);
     await cluster.start(parts);
     await admin.start();
     joined = true;
@@ -210,6 +210,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     throw error;
   }
   maintenance.start();
+  clocks.start();
   const { port } = app.server.address() as AddressInfo;
   const url = `http://${config.CARILLON_HOST.includes(':') ? `[${config.CARILLON_HOST}]` : config.CARILLON_HOST}:${port}`;
   log.info({ identity, url, heapLimitMb: heapLimitMb() }, 'ready');
@@ -229,6 +230,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     await maintenance.stop();
     await http.close();
     clock.stop();
+    clocks.stop();
     metrics.stop();
     unwatch();
     cluster.disconnect();
@@ -238,6 +240,22 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
   };
   let stopped: Promise<void> | null = null;
   return { url, stop: () => (stopped ??= stop()) };
+}
+
+/** Looks each minute whether the clocks agree, and says when that changes. */
+function watchClocks(database: Database, clock: RedisClock, config: Config, log: Logger): ClockCheck {
+  return new ClockCheck(database, clock, nodeClock, {
+    everyMs: CLOCKS_EVERY_MS,
+    toleranceMs: config.CARILLON_CLOCK_TOLERANCE_MS,
+    onChange: (differences) => {
+      if (differences === null) log.info('the clocks of Redis, PostgreSQL and this node agree again');
+      else
+        log.error(
+          differences,
+          'the clocks of PostgreSQL and this node differ from that of Redis, by which work is due',
+        );
+    },
+  });
 }
 
 /** What the API tells about the cluster. */
@@ -263,118 +281,17 @@ function delayMax(config: Config): { delayMaxMs: number } {
   return { delayMaxMs: config.CARILLON_DELAY_MAX_MS };
 }
 
-/** A claim is to be worth its script, and a slot is not to be idle for it: an eighth of them for a few milliseconds. */
-function gatheredSlots(config: Config): { slots: number; forMs: number } {
-  return { slots: Math.ceil(config.CARILLON_CONCURRENCY / 8), forMs: 3 };
-}
-
-function tierBounds(config: Config): TierBounds {
-  return { immediateMs: config.CARILLON_IMMEDIATE_MS, horizonMs: config.CARILLON_HORIZON_MS };
-}
-
 /** After Redis was away every shard is fenced anew before its payloads are believed again, then the offers that waited are made. */
-function watchDataRedis(
-  redis: Redis | Cluster,
-  cluster: NodeCluster,
-  offers: Offers,
-  log: Logger,
-): Promise<() => void> {
+function watchDataRedis(redis: Redis | Cluster, cluster: NodeCluster, offers: Offers, log: Logger): () => void {
   const { holder, membership } = cluster;
   return watchRedis(redis, {
     onAway: () => holder.redisIsAway(),
-    onBack: async (restarted) => {
-      await holder.redisIsBack(restarted);
+    onBack: async () => {
+      await holder.redisIsBack();
       // What was given up meanwhile is taken again.
       membership.nudge();
       await offers.retry();
     },
     onFailure: (error) => log.warn({ err: error }, 'the queue is back, its shards could not be fenced yet'),
   });
-}
-
-function actorParts(given: {
-  config: Config;
-  log: Logger;
-  identity: string;
-  database: Database;
-  queue: ShardQueue;
-  offers: Offers;
-  recorder: Recorder;
-  http: HttpClient;
-  clock: RedisClock;
-  cluster: NodeCluster;
-  metrics: NodeMetrics;
-  hooks: NodeHooks;
-}): ActorParts {
-  const { config, log, database, queue, offers, recorder, http, clock, cluster, metrics, hooks } = given;
-  const { wake } = cluster;
-  const keys = new SigningKeyCache(
-    async (tenantId) => (await getSigningKeys(database, tenantId)).current,
-    config.CARILLON_TOKEN_CACHE_MS,
-  );
-  const attempts = new Attempts({
-    http,
-    recorder,
-    clock,
-    chance,
-    signingKey: (tenantId) => keys.current(tenantId),
-    settings: {
-      node: given.identity,
-      shards: config.CARILLON_SHARDS,
-      defaultTimeoutMs: config.CARILLON_TIMEOUT_MS,
-      keptBytes: config.CARILLON_RESPONSE_KEPT_BYTES,
-      keptHeaderBytes: config.CARILLON_RESPONSE_HEADER_KEPT_BYTES,
-      answerBytes: config.CARILLON_RESPONSE_MAX_BYTES,
-      retriedAnswerBytes: config.CARILLON_CALLBACK_ANSWER_BYTES,
-      copiedSourceBytes: config.CARILLON_CALLBACK_SOURCE_BYTES,
-      depthMax: config.CARILLON_DEPTH_MAX,
-      leastRetryDelayMs: config.CARILLON_RETRY_DELAY_MIN_MS,
-    },
-  });
-  const firing = new Firing({
-    recorder,
-    queue,
-    offers,
-    clock,
-    wake,
-    settings: {
-      misfireGraceMs: config.CARILLON_MISFIRE_GRACE_MS,
-      maxOccurrences: config.CARILLON_FIRE_BATCH,
-      maxWaiting: config.CARILLON_OVERLAP_QUEUE_MAX,
-      tiers: tierBounds(config),
-      inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
-    },
-    onFired: ({ published, skipped }) => hooks.onFired(published, skipped),
-  });
-  const perHost = config.CARILLON_HOST_CONCURRENCY;
-  const waitingPerHost = Math.max(1, Math.floor(perHost / 4));
-  const admission = new Admission({
-    capacity: config.CARILLON_CONCURRENCY,
-    perTenant: config.CARILLON_TENANT_CONCURRENCY,
-    perHost,
-    waitingPerHost,
-  });
-  return {
-    queue,
-    offers,
-    recorder,
-    attempts,
-    firing,
-    slots: new Slots(config.CARILLON_CONCURRENCY, { gather: gatheredSlots(config) }),
-    admission,
-    faulty: new FaultyEntries({ recorder, offers, clock, log, mostTries: config.CARILLON_FAULTY_TRIES }),
-    clock,
-    time: processTime,
-    log,
-    wake,
-    isTrusted: (shard) => cluster.locks.isTrusted(shard),
-    onFenced: (shard) => {
-      hooks.onFenced(shard);
-      cluster.membership.fenced(shard);
-    },
-    settings: actorSettings(config),
-    refence: (shard, refusedEpoch) => cluster.holder.refence(shard, refusedEpoch),
-    onClaim: (entries) => metrics.claimed(entries),
-    onAttempt: hooks.onAttempt,
-  };
 }

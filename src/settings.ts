@@ -344,6 +344,12 @@ export const SETTINGS = {
     3_650 * DAY,
     'How long records are kept after they ended; whole weeks are dropped.',
   ),
+  CARILLON_CLOCK_TOLERANCE_MS: integer(
+    5 * SECOND,
+    100,
+    HOUR,
+    'By how much the clocks of Redis, PostgreSQL and a node may differ; beyond it the node says so and deletes nothing old.',
+  ),
   CARILLON_MAINTENANCE_EVERY_MS: integer(
     HOUR,
     SECOND,

@@ -48,15 +48,16 @@ function publishedText({ messageId, deduplicated }: Published, { zone }: Session
 
 async function cancel(session: Session, _options: unknown, messageIds: readonly string[]): Promise<void> {
   const [only] = messageIds;
-  const answer = { cancelled: 0 };
-  for (;;) {
-    const part = (await (messageIds.length === 1
+  let cancelled = 0;
+  let part: { cancelled: number; more?: boolean };
+  do {
+    part = (await (messageIds.length === 1
       ? session.api.call('DELETE', `/v2/messages/${encodeURIComponent(only ?? '')}`)
-      : session.api.call('DELETE', '/v2/messages', { json: { messageIds } }))) as { cancelled: number; more?: boolean };
-    answer.cancelled += part.cancelled;
-    if (part.more !== true) break;
-  }
-  session.show(answer, () => line`canceled ${answer.cancelled}`);
+      : session.api.call('DELETE', '/v2/messages', { json: { messageIds } }))) as typeof part;
+    cancelled += part.cancelled;
+  } while (part.more === true);
+  const answer = { ...part, cancelled };
+  session.show(answer, () => line`canceled ${cancelled}`);
   const missed = messageIds.length - answer.cancelled;
   if (missed > 0) {
     throw new CliFault(`${missed} of ${messageIds.length} messages were not waiting: unknown, or ended before`, 1);

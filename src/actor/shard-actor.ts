@@ -37,6 +37,8 @@ const TROUBLE_PAUSE_MS = 200;
 const REFUSED_PAUSE_MS = 500;
 /** How soon an actor looks again whether its lease is trusted. */
 const UNTRUSTED_PAUSE_MS = 50;
+/** How soon an actor claims again whose claim came too late. */
+const LATE_PAUSE_MS = 1;
 /** Slots that an actor takes for a claim before it knows how much is due. */
 const FIRST_CLAIM = 4;
 /** When a row is not to be sent yet, it goes back for its own time; by so much may clocks round. */
@@ -223,7 +225,8 @@ export class ShardActor {
       const epoch = this.#epoch;
       const askedAtMs = this.#parts.time.monotonicMs();
       const reply = await queue.claim(this.shard, epoch, taken);
-      this.#parts.onClaim?.(reply.kind === 'claimed' ? reply.claims.length : null);
+      this.#parts.onClaim?.(reply.kind === 'claimed' ? reply.claims.length : reply.kind === 'late' ? 0 : null);
+      if (reply.kind === 'late') return LATE_PAUSE_MS;
       if (reply.kind !== 'claimed') {
         await this.#refused(epoch);
         return 0;

@@ -16,6 +16,7 @@ import { ConsoleChannels } from '../queue/console-channels.js';
 import { createRedis, createSubscriber, openRedis } from '../queue/connect.js';
 import { Subscriptions } from '../queue/subscriptions.js';
 import type { ShardQueue } from '../queue/shard-queue.js';
+import type { Recorder } from '../table/recorder.js';
 import type { Database } from '../table/database.js';
 import {
   endAbandoned,
@@ -65,7 +66,7 @@ export function makeCluster(parts: {
   queue: ShardQueue;
   sweeper: Sweeper;
   events: MembershipEvents;
-  isTableAvailable: () => boolean;
+  recorder: Pick<Recorder, 'isAvailable' | 'probe'>;
 }): NodeCluster {
   const { config, log, identity, database, redis, queue, sweeper } = parts;
   const prefix = config.CARILLON_REDIS_PREFIX;
@@ -120,7 +121,8 @@ export function makeCluster(parts: {
     holder,
     channels,
     time: processTime,
-    isTableAvailable: parts.isTableAvailable,
+    isTableAvailable: () => parts.recorder.isAvailable,
+    probeTable: (quietMs, withinMs) => parts.recorder.probe(quietMs, withinMs),
     log,
     events: parts.events,
     settings: {

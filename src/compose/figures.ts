@@ -6,6 +6,7 @@ import type { Membership } from '../membership/membership.js';
 import type { ShardHolder } from '../membership/shard-holder.js';
 import type { ShardLocks } from '../membership/shard-locks.js';
 import type { Offers } from '../queue/offers.js';
+import type { ClockCheck } from '../table/clock-check.js';
 import type { Recorder } from '../table/recorder.js';
 import type { NodeMetrics } from '../telemetry/metrics.js';
 
@@ -19,9 +20,10 @@ export function watchLevels(
     redis: { readonly status: string };
     offers: Pick<Offers, 'backlog'>;
     sweeper: Pick<Sweeper, 'behindMs'>;
+    clocks: Pick<ClockCheck, 'differenceMs'>;
   },
 ): void {
-  const { holder, locks, slots, recorder, redis, offers, sweeper } = parts;
+  const { holder, locks, slots, recorder, redis, offers, sweeper, clocks } = parts;
   metrics.watch({
     inFlight: () => holder.inFlight,
     freeSlots: () => slots.free,
@@ -29,6 +31,7 @@ export function watchLevels(
     leaseAgeMs: () => locks.oldestMs,
     isUp: (store) => (store === 'table' ? recorder.isAvailable : redis.status === 'ready'),
     offers: () => offers.backlog,
+    clockDifferenceMs: () => clocks.differenceMs,
     sweepBehindMs: (sweep) => sweeper.behindMs(sweep),
     recorderBacklog: (kind) => recorder.backlog(kind),
   });

@@ -47,7 +47,7 @@ export class Fencing {
     const granted = await this.#authority.grant(this.#node, shards);
     const missing = shards.filter((shard) => !granted.has(shard));
     const [fenced] = await Promise.all([
-      this.#install(granted, false),
+      this.#install(granted),
       missing.length === 0 ? undefined : this.#endAbandoned(missing),
     ]);
     return fenced;
@@ -60,9 +60,9 @@ export class Fencing {
     }
   }
 
-  /** New epochs for shards that are this node's in the table, under these epochs or later ones. With `refill` all are filled again. */
-  async renew(held: ReadonlyMap<number, number>, refill: boolean): Promise<Fenced> {
-    return this.#install(await this.#authority.renew(this.#node, held), refill);
+  /** New epochs for shards that are this node's in the table, under these epochs or later ones. */
+  async renew(held: ReadonlyMap<number, number>): Promise<Fenced> {
+    return this.#install(await this.#authority.renew(this.#node, held));
   }
 
   /** Shards whose epoch in the table is later than the one they are held by: another node, or an answer that was lost. */
@@ -71,16 +71,16 @@ export class Fencing {
   }
 
   /**
-   * To be filled again are shards whose state was not there, or was newer than the table, as after a backup of the table was restored:
-   * these are lifted above what the queue has.
+   * To be filled again are shards whose state was not there, was written in another run of Redis (lua/fence.lua), or was newer than the
+   * table, as after a backup of the table was restored: these are lifted above what the queue has.
    */
-  async #install(granted: ReadonlyMap<number, number>, refill: boolean): Promise<Fenced> {
+  async #install(granted: ReadonlyMap<number, number>): Promise<Fenced> {
     const epochs = new Map(granted);
     const lost = new Set<number>();
     const newer = new Map<number, number>();
-    const unreached = await this.#fenceEach(granted, refill, (shard, fence) => {
+    const unreached = await this.#fenceEach(granted, false, (shard, fence) => {
       if (!fence.installed) newer.set(shard, fence.previousEpoch ?? 0);
-      else if (refill || fence.completedAtMs === 0) lost.add(shard);
+      else if (fence.completedAtMs === 0) lost.add(shard);
     });
     for (const shard of [...unreached, ...newer.keys()]) epochs.delete(shard);
     if (newer.size === 0) return { epochs, lost };

@@ -46,6 +46,8 @@ interface MembershipParts {
   readonly time: ProcessTime;
   /** Nobody takes shards while the table is away: no epoch could be granted. */
   readonly isTableAvailable: () => boolean;
+  /** Looks for a sign of life of the table, if there was none for `quietMs`, for at most `withinMs`. Does not throw. */
+  readonly probeTable: (quietMs: number, withinMs: number) => Promise<void>;
   readonly settings: MembershipSettings;
   readonly events: MembershipEvents;
   readonly log: Logger;
@@ -57,8 +59,14 @@ const LOCKED_PAUSE_MS = 100;
 const GRANT_PAUSE_MS = 30;
 /** A heartbeat that was asked for, as when shards became free, leaves leases alone that one before it just extended: part of a heartbeat. */
 const FRESH_OF_BEAT = 0.5;
-/** Heartbeats in which the others can say that they are unable too. */
+/** Heartbeats in which the others can say that they are unable too: from when the lock servers have been away for a lease. */
 const PATIENCE_BEATS = 3;
+/** The same from when the table is away. With the time in which that is noticed this is less than a lease. */
+const TABLE_PATIENCE_BEATS = 2;
+/** The table's sign of life is waited for so long, as a part of a lease. */
+const PROBE_OF_LEASE = 0.1;
+/** A busy machine may take so long for it, however short the lease. */
+const MIN_PROBE_MS = 500;
 
 export class Membership {
   readonly #parts: MembershipParts;
@@ -182,6 +190,7 @@ export class Membership {
       holder.drop(stuck);
       await locks.release(stuck);
     }
+    void this.#probeTable();
     const lost = await locks.extend(FRESH_OF_BEAT * settings.heartbeatMs);
     this.#reconcile(lost);
     if (locks.troubleMs > 0) await locks.probe();
@@ -194,20 +203,40 @@ export class Membership {
         name: settings.name,
         uptimeMs: Math.round(this.#parts.time.monotonicMs() - this.#startedAtMs),
         draining: this.#draining,
-        able: this.#unableMs() < settings.leaseMs,
+        able: this.#tableAwayMs() === null && locks.troubleMs < settings.leaseMs,
       };
       this.#view = await roster.beat(settings.id, about, holder.owned());
       events.onView?.(this.#view);
     });
   }
 
-  /** For how long this node could not have worked on a shard, because the table or the lock servers are out of its reach. */
-  #unableMs(): number {
-    const { time, isTableAvailable, locks } = this.#parts;
+  /** The others hear at once that the table is out of this node's reach. */
+  async #probeTable(): Promise<void> {
+    const { probeTable, isTableAvailable, settings } = this.#parts;
+    const withinMs = Math.max(MIN_PROBE_MS, PROBE_OF_LEASE * settings.leaseMs);
+    await probeTable(FRESH_OF_BEAT * settings.heartbeatMs, withinMs);
+    if (!isTableAvailable() && this.#tableAwaySinceMs === null) this.nudge();
+  }
+
+  /** For how long the table has been out of this node's reach, as far as heartbeats saw; null when it is not. */
+  #tableAwayMs(): number | null {
+    const { time, isTableAvailable } = this.#parts;
     if (isTableAvailable()) this.#tableAwaySinceMs = null;
     else this.#tableAwaySinceMs ??= time.monotonicMs();
-    const tableAwayMs = this.#tableAwaySinceMs === null ? 0 : time.monotonicMs() - this.#tableAwaySinceMs;
-    return Math.max(tableAwayMs, locks.troubleMs);
+    return this.#tableAwaySinceMs === null ? null : time.monotonicMs() - this.#tableAwaySinceMs;
+  }
+
+  /**
+   * Whether this node can work on shards. `perhaps`: it cannot, and the others may have had no time yet to say that they cannot either. A
+   * store that is away for all is away for each of them at a slightly different time: whoever notices first does not give yet.
+   */
+  #ability(): 'able' | 'perhaps' | 'unable' {
+    const { locks, settings } = this.#parts;
+    const { leaseMs, heartbeatMs } = settings;
+    const tableAwayMs = this.#tableAwayMs();
+    if (tableAwayMs === null && locks.troubleMs === 0) return 'able';
+    const isTablePatienceOver = (tableAwayMs ?? 0) >= TABLE_PATIENCE_BEATS * heartbeatMs;
+    return isTablePatienceOver || locks.troubleMs >= leaseMs + PATIENCE_BEATS * heartbeatMs ? 'unable' : 'perhaps';
   }
 
   /** Locks and actors belong together: neither outlives the other, except while a shard moves. */
@@ -246,7 +275,7 @@ export class Membership {
 
   async #rebalanceOnce(): Promise<void> {
     const { holder, settings, isTableAvailable } = this.#parts;
-    const { id, handoversMax, leaseMs, heartbeatMs } = settings;
+    const { id, handoversMax } = settings;
     await this.#quietly('rebalance', async () => {
       const owned = new Set(holder.owned());
       const still = [...owned].filter((shard) => !this.#moving.has(shard));
@@ -257,11 +286,9 @@ export class Membership {
       const plan = planOwners(members, view.owners, newcomers(view, members));
       const isDue = (owner: string, shard: number): boolean =>
         owner === id && !owned.has(shard) && !this.#moving.has(shard) && isFree(view, shard, id);
-      // A store that is away for all is away for each of them at a slightly different time: whoever notices first does not give yet.
-      const unableMs = this.#unableMs();
-      const isTooSoon = unableMs > 0 && unableMs < leaseMs + PATIENCE_BEATS * heartbeatMs;
-      const most = isStarting(view, settings) ? owned.size : handoversMax;
-      if (!isTooSoon)
+      const ability = this.#ability();
+      const most = isStarting(view, settings) || ability === 'unable' ? owned.size : handoversMax;
+      if (ability !== 'perhaps')
         await this.#give(still.filter((shard) => view.owners[shard] === id && plan[shard] !== id).slice(0, most));
       if (!isTableAvailable()) return;
       this.#beginTake(plan.flatMap((owner, shard) => (isDue(owner, shard) ? [shard] : [])));

@@ -22,7 +22,6 @@ export interface HolderSettings {
 interface Renewal {
   readonly shard: number;
   readonly refusedEpoch: number | null;
-  readonly refill: boolean;
 }
 
 export class ShardHolder {
@@ -146,7 +145,7 @@ export class ShardHolder {
    * than the refused one, which a claim that was under way during a renewal cannot know. Null when the shard has another owner by now.
    */
   refence(shard: number, refusedEpoch: number): Promise<number | null> {
-    return this.#renewals.add({ shard, refusedEpoch, refill: false });
+    return this.#renewals.add({ shard, refusedEpoch });
   }
 
   /** Redis went away: what it will have when it is back may be older than what it was told. */
@@ -155,12 +154,12 @@ export class ShardHolder {
   }
 
   /**
-   * Redis is back after it was away: every shard gets a new epoch and is fenced again. If it is another run of Redis (`restarted`), it may
-   * have forgotten what it was told last, and every shard is filled again from the table.
+   * Redis is back after it was away: every shard gets a new epoch and is fenced again. If it is another run of Redis, the fence says so, and
+   * the shard is filled again from the table.
    */
-  async redisIsBack(restarted: boolean): Promise<void> {
+  async redisIsBack(): Promise<void> {
     const shards = this.owned();
-    const renewals = shards.map((shard) => ({ shard, refusedEpoch: null, refill: restarted }));
+    const renewals = shards.map((shard) => ({ shard, refusedEpoch: null }));
     const epochs = await this.#renewals.addAll(renewals);
     // The others have another owner by the table.
     this.drop(shards.filter((_, index) => epochs[index] === null));
@@ -242,14 +241,13 @@ export class ShardHolder {
       const epoch = this.#actors.get(shard)?.epoch;
       if (epoch !== undefined && (refusedEpoch === null || refusedEpoch === epoch)) held.set(shard, epoch);
     }
-    const refill = renewals.some((renewal) => renewal.refill);
-    const epochs = held.size === 0 ? new Map<number, number>() : await this.#renewHeld(held, refill);
+    const epochs = held.size === 0 ? new Map<number, number>() : await this.#renewHeld(held);
     return renewals.map(({ shard }) => (held.has(shard) ? epochs.get(shard) : this.#actors.get(shard)?.epoch) ?? null);
   }
 
   /** Grants and installs a new epoch for each shard that is still this node's under the epoch it holds. */
-  async #renewHeld(held: ReadonlyMap<number, number>, refill: boolean): Promise<ReadonlyMap<number, number>> {
-    const { epochs, lost }: Fenced = await this.#fencing.renew(held, refill);
+  async #renewHeld(held: ReadonlyMap<number, number>): Promise<ReadonlyMap<number, number>> {
+    const { epochs, lost }: Fenced = await this.#fencing.renew(held);
     for (const [shard, epoch] of epochs) {
       const actor = this.#actors.get(shard);
       if (actor === undefined || actor.isHalted) continue;

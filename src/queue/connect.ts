@@ -100,7 +100,8 @@ export function mastersAreReady(cluster: Cluster): boolean {
 
 export const SLOTS = 16_384;
 
-function nodeKey({ options }: Redis): string {
+/** As the client's map of slots names its nodes. */
+export function nodeKey({ options }: Redis): string {
   return `${options.host ?? ''}:${options.port ?? ''}`;
 }
 

@@ -10,7 +10,7 @@ export interface ShardKeys {
    * `moved:` and a schedule's entry id → generation and due ms of its place, when it was changed while in flight.
    */
   readonly task: string;
-  /** Hash: epoch, announced and completed horizon (ms), number of claims. */
+  /** Hash: epoch, the run of Redis that it was installed in, announced and completed horizon (ms), number of claims. */
   readonly state: string;
   /** Sorted set: id of a canceled message → ms until which it may not be queued. */
   readonly tomb: string;

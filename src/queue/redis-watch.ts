@@ -11,11 +11,8 @@ import { connectMasters, mastersAreReady, SLOTS } from './connect.js';
 export interface RedisWatchEvents {
   /** A server went away or was replaced: what the queue says from now on may be older than what it was told. Must not wait or fail. */
   readonly onAway: () => void;
-  /**
-   * Every server is there. `restarted`: one of them is another, or ran anew, and may have forgotten what was told last. When it
-   * fails it is called again.
-   */
-  readonly onBack: (restarted: boolean) => Promise<void>;
+  /** Every server is there; what one of them forgot, the fences say. When it fails it is called again. */
+  readonly onBack: () => Promise<void>;
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -25,18 +22,16 @@ const CLUSTER_PAUSE_MS = 250;
 /** So often in a row may nobody of a cluster know its slots; then it is looked for anew, by the names in its URL. */
 const LOST_AFTER = 20;
 
-/** Watches a client that is connected. Throws when a server cannot say who it is. Gives what ends the watch. */
-export async function watchRedis(redis: Redis | Cluster, events: RedisWatchEvents): Promise<() => void> {
+/** Watches a client that is connected. Gives what ends the watch. */
+export function watchRedis(redis: Redis | Cluster, events: RedisWatchEvents): () => void {
   const watch = new Watch(redis, events);
-  await watch.begin();
+  watch.begin();
   return () => watch.end();
 }
 
 class Watch {
   readonly #redis: Redis | Cluster;
   readonly #events: RedisWatchEvents;
-  /** Which servers there were, in which run, when all was last well. */
-  #known = '';
   /** Where each slot was when it was last looked at. */
   #placement = '';
   #isAway = false;
@@ -50,13 +45,11 @@ class Watch {
     this.#events = events;
   }
 
-  async begin(): Promise<void> {
+  begin(): void {
     const redis = this.#redis;
-    // What goes away while the servers say who they are is seen.
     if (redis instanceof Cluster) this.#listenToCluster(redis);
     redis.on('close', () => this.#away());
     redis.on('ready', () => void this.#check());
-    this.#known = await identityOf(redis);
   }
 
   end(): void {
@@ -133,9 +126,7 @@ class Watch {
 
   async #back(): Promise<void> {
     this.#isAway = false;
-    const identity = await identityOf(this.#redis);
-    await this.#events.onBack(identity !== this.#known);
-    this.#known = identity;
+    await this.#events.onBack();
     // It went away meanwhile: what was believed again is not to be believed.
     if (this.#isStillAway()) this.#events.onAway();
   }
@@ -162,19 +153,4 @@ function placementOf(cluster: Cluster): string {
     last = master;
   }
   return runs.join(', ');
-}
-
-/** Each server's run, and the history of data it stands for: a replica that is promoted begins a new one. */
-async function identityOf(redis: Redis | Cluster): Promise<string> {
-  const servers = redis instanceof Cluster ? redis.nodes('master') : [redis];
-  const identities = await Promise.all(
-    servers.map(async (server) => {
-      const info = await server.info('server', 'replication');
-      const [run, history] = ['run_id', 'master_replid'].map(
-        (name) => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1],
-      );
-      return `${run ?? ''}/${history ?? ''}`;
-    }),
-  );
-  return identities.sort().join(' ');
 }

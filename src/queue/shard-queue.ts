@@ -4,8 +4,8 @@
 // is only ever used for a message's first attempt, and only where nobody can have delivered the message before:
 //   - accept and fire keep it only while it is at most `payloadFreshMs` old; the sweep that could queue the same row (rescue) leaves
 //     rows alone until they are at least twice as old, so a late offer never carries a payload;
-//   - the sweep that fills a lost shard again (promote) takes rows of any age, so none is kept meanwhile, nor later of what it may
-//     have read (lua/include/believed.lua);
+//   - the sweep that fills a shard again (promote) which was lost, or whose horizon has passed, takes rows of any age, so none is kept
+//     meanwhile, nor later of what it may have read (lua/include/believed.lua);
 //   - a claim that lapses loses it, a retry does not put it back, sweeps never carry one;
 //   - a claim that was not sent, because its host had no place for it, may put it back by its token (settle), which only works while
 //     nobody else can have had the entry, and not for what was canceled meanwhile.
@@ -13,8 +13,10 @@
 // already is always looked up first.
 
 import type { Cluster, Redis } from 'ioredis';
+import type { Clock } from '../domain/clock.js';
 import type { MessageId } from '../domain/ids.js';
 import { type ShardKeys, shardKeys } from './keys.js';
+import { askRuns, type RunOfKey } from './redis-runs.js';
 import { isFull, queueError, Script } from './script.js';
 
 export interface QueueEntry {
@@ -37,6 +39,11 @@ export interface Claim {
 
 /** `lost`: the shard's state is gone. `stale`: a newer epoch is installed, the caller is no longer the owner. */
 export type Refusal = { readonly kind: 'lost' } | { readonly kind: 'stale' };
+
+/** The claim came too late by Redis's clock and took nothing. Whoever hears of it knows that clock better now, and claims again. */
+export interface LateClaim {
+  readonly kind: 'late';
+}
 
 export interface Claimed {
   readonly kind: 'claimed';
@@ -76,6 +83,8 @@ export type RescheduleResult = 'out' | 'queued' | 'in-flight' | 'outdated';
 export type CancelResult = 'taken-out' | 'in-flight' | 'absent';
 
 export interface QueueTimes {
+  /** How long an answer of Redis is waited for. */
+  readonly answerMs: number;
   readonly visibilityMs: number;
   readonly payloadFreshMs: number;
   readonly tombstoneMs: number;
@@ -101,18 +110,32 @@ const scripts = {
 export class ShardQueue {
   readonly #redis: Redis | Cluster;
   readonly #times: QueueTimes;
+  readonly #clock: Clock;
   readonly #keys: ShardKeys[] = [];
   readonly #prefix: string;
+  /** By how much the clock of a shard's server was ahead of the node's idea of it at its last claim: masters of a cluster may differ. */
+  readonly #aheadMs = new Map<number, number>();
 
-  constructor(redis: Redis | Cluster, prefix: string, times: QueueTimes) {
+  #askingRuns: Promise<RunOfKey> | null = null;
+
+  /** `clock`: what the node knows of Redis's clock. */
+  constructor(redis: Redis | Cluster, prefix: string, times: QueueTimes, clock: Clock) {
+    this.#clock = clock;
     this.#redis = redis;
     this.#prefix = prefix;
     this.#times = times;
   }
 
-  /** Installs an epoch. With `refill` the horizons are forgotten, so that the next sweep fills the shard again from the table. */
+  /**
+   * Installs an epoch. The horizons are forgotten with `refill`, and when the last fence was installed in another run of Redis, so that the
+   * next sweep fills the shard again from the table.
+   */
   async fence(shard: number, epoch: number, refill = false): Promise<Fence> {
-    const reply = numbers(await scripts.fence.run(this.#redis, [this.#of(shard).state], [epoch, refill ? 1 : 0]));
+    const { state } = this.#of(shard);
+    const runOf = await this.#askRuns();
+    // Nothing comes between the answer and this: it goes to the server that answered, or nowhere.
+    const args = [epoch, runOf(state), refill ? 1 : 0];
+    const reply = numbers(await scripts.fence.run(this.#redis, [state], args));
     const [installed = 0, previous = -1, announcedAtMs = 0, completedAtMs = 0] = reply;
     return {
       installed: installed === 1,
@@ -129,12 +152,15 @@ export class ShardQueue {
     return reply[0] === 1;
   }
 
-  async claim(shard: number, epoch: number, limit: number): Promise<Claimed | Refusal> {
+  async claim(shard: number, epoch: number, limit: number): Promise<Claimed | LateClaim | Refusal> {
     const { due, inflight, task, state } = this.#of(shard);
-    const args = [epoch, limit, this.#times.visibilityMs];
+    const answerByMs = Math.ceil(this.#clock.nowMs() + (this.#aheadMs.get(shard) ?? 0) + this.#times.answerMs);
+    const args = [epoch, limit, this.#times.visibilityMs, answerByMs];
     const reply = (await scripts.claim.run(this.#redis, [due, inflight, task, state], args)) as (string | number)[];
     const refusal = refusalOf(reply[0]);
     if (refusal !== null) return refusal;
+    this.#learnClock(shard, Number(reply[1]));
+    if (reply[0] === 'LATE') return { kind: 'late' };
     const claims: Claim[] = [];
     for (let index = 4; index < reply.length; index += 4) {
       claims.push({
@@ -243,6 +269,12 @@ export class ShardQueue {
     return reply.map((code) => results[code] ?? 'absent');
   }
 
+  /** Fences that begin together ask once. */
+  #askRuns(): Promise<RunOfKey> {
+    this.#askingRuns ??= askRuns(this.#redis).finally(() => (this.#askingRuns = null));
+    return this.#askingRuns;
+  }
+
   async #promote(
     shard: number,
     epoch: number,
@@ -251,6 +283,12 @@ export class ShardQueue {
   ): Promise<(string | number)[]> {
     const args = [epoch, horizons.announce, horizons.completed, ...entries.flatMap(entryArguments)];
     return (await scripts.promote.run(this.#redis, this.#allKeys(shard), args)) as (string | number)[];
+  }
+
+  #learnClock(shard: number, serverMs: number): void {
+    const aheadMs = serverMs - this.#clock.nowMs();
+    if (aheadMs > 0) this.#aheadMs.set(shard, aheadMs);
+    else this.#aheadMs.delete(shard);
   }
 
   #of(shard: number): ShardKeys {

@@ -3,6 +3,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
+import type { ClockCheck } from './clock-check.js';
 import type { Database } from './database.js';
 import { timestamp } from './message-columns.js';
 import { dropOldPartitions, ensurePartitions, type PartitionBounds } from './partitions.js';
@@ -30,14 +31,23 @@ export class Maintenance {
   readonly #clock: Clock;
   readonly #settings: MaintenanceSettings;
   readonly #log: Logger;
+  readonly #clocks: Pick<ClockCheck, 'agree'> | null;
   #timer: NodeJS.Timeout | null = null;
   #underWay: Promise<void> = Promise.resolve();
 
-  constructor(database: Database, clock: Clock, settings: MaintenanceSettings, log: Logger) {
+  /** With `clocks` nothing is deleted while they disagree. */
+  constructor(
+    database: Database,
+    clock: Clock,
+    settings: MaintenanceSettings,
+    log: Logger,
+    clocks: Pick<ClockCheck, 'agree'> | null = null,
+  ) {
     this.#database = database;
     this.#clock = clock;
     this.#settings = settings;
     this.#log = log;
+    this.#clocks = clocks;
   }
 
   start(): void {
@@ -58,6 +68,10 @@ export class Maintenance {
     const onPostponed = (partitions: readonly string[]): void =>
       this.#log.warn({ partitions }, 'partitions are locked by somebody: left to the next time');
     const made = await ensurePartitions(this.#database, partitionBounds(nowMs, this.#settings), onPostponed);
+    if (this.#clocks !== null && !(await this.#clocks.agree())) {
+      this.#log.error({ made }, 'the clocks of Redis, PostgreSQL and this node disagree: nothing old is deleted');
+      return;
+    }
     const dropped = await dropOldPartitions(this.#database, keptFromMs, onPostponed);
     const expiredKeys = await this.#forget('delete-expired-keys', nowMs);
     const oldChanges = await this.#forget('delete-old-schedule-changes', keptFromMs);

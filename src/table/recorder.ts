@@ -1,6 +1,7 @@
 // The group-commit recorder: everything that work passing through needs of the table, in multi-row statements.
 
 import type { Clock } from '../domain/clock.js';
+import { CarillonError } from '../domain/errors.js';
 import type { MessageId } from '../domain/ids.js';
 import { type Acceptance, acceptGroup, type AcceptSettings, type Submission } from './accepts.js';
 import { type ClaimedSchedule, readClaimedSchedules, type ScheduleKey } from './claimed-schedules.js';
@@ -26,6 +27,8 @@ const MAX_ACCEPT_GROUPS = 4;
  */
 const GATHER_OUTCOMES = { forMs: 20, items: 100 } as const;
 const RETRY_EVERY_MS = 250;
+/** A table that is back answers within this; a connection that is dead is not waited for. */
+const BACK_ANSWER_MS = 1_000;
 const REFUSED_PAUSE_MS = 5_000;
 
 export type { ClaimedSchedule, ScheduleKey } from './claimed-schedules.js';
@@ -56,6 +59,9 @@ export class Recorder {
   /** Pending while the table is away. */
   #away: Promise<void> | null = null;
   #stopped = false;
+  /** When (by the process's time) something last came back from the table, and when nothing was there to be asked. */
+  #answeredAtMs = performance.now();
+  #isProbing = false;
 
   constructor(database: Database, clock: Clock, settings: RecorderSettings) {
     this.#database = database;
@@ -149,6 +155,25 @@ export class Recorder {
     return this.#away ?? Promise.resolve();
   }
 
+  /**
+   * Asks the table for a sign of life if nothing came back from it for `quietMs`, and takes it for away when none comes within `withinMs`:
+   * a network that swallows packets says nothing, and statements are waited for much longer. Does not throw.
+   */
+  async probe(quietMs: number, withinMs: number): Promise<void> {
+    const askedAtMs = performance.now();
+    if (this.#away !== null || this.#isProbing || askedAtMs - this.#answeredAtMs < quietMs) return;
+    this.#isProbing = true;
+    try {
+      await within(withinMs, isWritable(this.#database));
+      this.#answeredAtMs = performance.now();
+    } catch (error) {
+      // A busy pool is no silence: its statements come back.
+      if (isAway(error) && this.#answeredAtMs < askedAtMs) this.#noticeAway(error);
+    } finally {
+      this.#isProbing = false;
+    }
+  }
+
   get isAvailable(): boolean {
     return this.#away === null;
   }
@@ -185,6 +210,7 @@ export class Recorder {
     const startedAtMs = performance.now();
     try {
       const result = await work();
+      this.#answeredAtMs = performance.now();
       this.#settings.onGroup?.(kind, group.length, performance.now() - startedAtMs);
       return result;
     } catch (error) {
@@ -203,7 +229,7 @@ export class Recorder {
     while (!this.#stopped) {
       await pause(RETRY_EVERY_MS);
       try {
-        if (await isWritable(this.#database)) break;
+        if (await within(BACK_ANSWER_MS, isWritable(this.#database))) break;
       } catch {
         // Still away.
       }
@@ -230,6 +256,20 @@ function weightOfFire({ occurrences }: Fire): number {
 async function isWritable(database: Database): Promise<boolean> {
   const [row] = await database.text<{ transaction_read_only: string }>('show transaction_read_only');
   return row?.transaction_read_only === 'off';
+}
+
+/** What was asked goes on, and its end is nobody's concern any more. */
+async function within<Result>(durationMs: number, work: Promise<Result>): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    const error = new CarillonError('TABLE_UNAVAILABLE', `PostgreSQL did not answer within ${durationMs} ms`);
+    timer = setTimeout(() => reject(error), durationMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function pause(durationMs: number): Promise<void> {

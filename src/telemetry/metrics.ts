@@ -65,6 +65,7 @@ export interface Levels {
   isUp(store: Value<typeof STORE>): boolean;
   offers(): { readonly waiting: number; readonly leftToSweeps: number };
   /** How far behind the last sweeps found the queue. */
+  clockDifferenceMs(): number;
   sweepBehindMs(sweep: Value<typeof SWEEP>): number;
   /** What waits in the recorder, or is being written. */
   recorderBacklog(kind: Value<typeof GROUP>): number;
@@ -214,6 +215,13 @@ export class NodeMetrics {
       },
       SWEEP,
       (sweep) => levels.sweepBehindMs(sweep) / 1_000,
+    );
+    series.gauge(
+      {
+        name: 'carillon_clock_difference_seconds',
+        help: 'By how much the clocks of Redis, PostgreSQL and this node differ',
+      },
+      () => levels.clockDifferenceMs() / 1_000,
     );
     series.gauges(
       { name: 'carillon_recorder_backlog', help: 'Items in the recorder that are not committed or read yet, by kind' },

@@ -280,7 +280,7 @@ describe('a slow destination', () => {
   });
   afterAll(() => slow.close());
 
-  it('has no more calls under way than its limit, and holds up no other', async () => {
+  it('has no more calls under way than its limit, and holds up no other', { timeout: 60_000 }, async () => {
     const answer = latch();
     let most = 0;
     let now = 0;

@@ -7,7 +7,7 @@ import type { ActorParts } from '../../src/actor/actor-parts.js';
 import { ShardActor } from '../../src/actor/shard-actor.js';
 import { Slots } from '../../src/actor/slots.js';
 import { RedisClock } from '../../src/queue/redis-clock.js';
-import { type Claimed, type Refusal, ShardQueue } from '../../src/queue/shard-queue.js';
+import { type Claimed, type LateClaim, type Refusal, ShardQueue } from '../../src/queue/shard-queue.js';
 import { EPOCH, openQueue, type OpenQueue } from '../support/queue.js';
 
 /** Says when it claims; what is given to `behindTheClaim` happens when Redis has answered and the actor does not know it yet. */
@@ -15,7 +15,7 @@ class WatchedQueue extends ShardQueue {
   readonly claimedAtMs: number[] = [];
   behindTheClaim: (() => void) | null = null;
 
-  override async claim(shard: number, epoch: number, limit: number): Promise<Claimed | Refusal> {
+  override async claim(shard: number, epoch: number, limit: number): Promise<Claimed | LateClaim | Refusal> {
     const reply = await super.claim(shard, epoch, limit);
     this.claimedAtMs.push(performance.now());
     this.behindTheClaim?.();
@@ -41,8 +41,8 @@ function idleActor(
   shard: number,
   refence: ActorParts['refence'] = () => Promise.resolve(null),
 ): { actor: ShardActor; queue: WatchedQueue } {
-  const times = { visibilityMs: 15_000, payloadFreshMs: 5_000, tombstoneMs: 60_000 };
-  const queue = new WatchedQueue(open.redis, open.prefix, times);
+  const times = { answerMs: 5_000, visibilityMs: 15_000, payloadFreshMs: 5_000, tombstoneMs: 60_000 };
+  const queue = new WatchedQueue(open.redis, open.prefix, times, clock);
   const parts: Partial<Record<keyof ActorParts, unknown>> = {
     queue,
     clock,

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { pino } from 'pino';
 import { startNode, type Node } from '../../src/compose.js';
 import { configWith, type Config } from '../../src/config.js';
+import { silentProxy } from '../support/silent-proxy.js';
 import { startTestNode, TEST_ADMIN_TOKEN, TEST_SHARDS, type TestNode } from '../support/node.js';
 
 interface NodeView {
@@ -44,6 +45,24 @@ async function shares(): Promise<Record<string, number>> {
 }
 
 const until = { timeout: 10_000, interval: 20 };
+
+describe('a node that hears nothing from PostgreSQL any more (issue 12, entry 10)', () => {
+  it('gives its shards up within a lease, though it has nothing to ask', async () => {
+    const proxy = await silentProxy(first.config.CARILLON_DATABASE_URL);
+    try {
+      // A lease of five heartbeats, as by default.
+      const times = { CARILLON_LEASE_MS: 4_000, CARILLON_HEARTBEAT_MS: 800, CARILLON_DRAIN_MS: 0 };
+      await join('cut off', { ...times, CARILLON_DATABASE_URL: proxy.url });
+      await expect.poll(shares, until).toEqual({ first: TEST_SHARDS / 2, 'cut off': TEST_SHARDS / 2 });
+      proxy.fallSilent();
+      const startedAtMs = performance.now();
+      await expect.poll(async () => (await shares()).first, until).toBe(TEST_SHARDS);
+      expect(performance.now() - startedAtMs).toBeLessThan(times.CARILLON_LEASE_MS);
+    } finally {
+      await proxy.close();
+    }
+  });
+});
 
 describe('a cluster', () => {
   it('shares the shards evenly when nodes join, and gives all to those that stay', async () => {

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pino } from 'pino';
+import { ClockCheck, type ClockDifferences } from '../../src/table/clock-check.js';
 import { Maintenance, partitionBounds } from '../../src/table/maintenance.js';
 import { messageColumns, pending } from '../../src/table/message-columns.js';
 import {
@@ -169,6 +170,38 @@ describe('partitions', () => {
     for (const timeMs of [nowMs, nowMs + WEEK, nowMs + 400 * DAY]) {
       expect(names).toEqual(expect.arrayContaining([nameOf(timeMs), nameOf(timeMs, 'attempts')]));
     }
+  });
+});
+
+describe('clocks that disagree (issue 12, entry 8)', () => {
+  const log = pino({ level: 'silent' });
+  const settings = { everyMs: 3_600_000, delayMaxMs: 400 * DAY, retentionMs: 13 * WEEK };
+  // Whichever of them is wrong.
+  const WRONG: readonly [string, number, number][] = [
+    ['Redis is ahead', 30 * WEEK, 0],
+    ['Redis is behind', -10_000, 0],
+    ['the node is ahead', 0, 10_000],
+    ['PostgreSQL is behind both', 10_000, 10_000],
+  ];
+
+  it.each(WRONG)('delete nothing, and are told once: %s', async (_name, redisMs, nodeMs) => {
+    const told: (ClockDifferences | null)[] = [];
+    const ahead = { redisMs, nodeMs };
+    const clock = { nowMs: () => Date.now() + ahead.redisMs };
+    const nodeClock = { nowMs: () => Date.now() + ahead.nodeMs };
+    const onChange = (differences: ClockDifferences | null): void => void told.push(differences);
+    const clocks = new ClockCheck(table.database, clock, nodeClock, { everyMs: 60_000, toleranceMs: 5_000, onChange });
+    const maintenance = new Maintenance(table.database, clock, settings, log, clocks);
+    const before = await partitions();
+    await maintenance.run();
+    await maintenance.run();
+    expect(await partitions()).toEqual(expect.arrayContaining(before));
+    expect(told).toHaveLength(1);
+    expect(clocks.differenceMs).toBeGreaterThan(9_000);
+    Object.assign(ahead, { redisMs: 0, nodeMs: 0 });
+    expect(await clocks.agree()).toBe(true);
+    expect(told.slice(1)).toEqual([null]);
+    expect(clocks.differenceMs).toBeLessThan(5_000);
   });
 });
 

@@ -1,6 +1,7 @@
 // Bodies of requests (issue 11, A3): whatever is sent, the node goes on with other work, and holds no more than it may.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { withLongestTurn } from '../support/longest-turn.js';
 import { startTestNode, type TestNode } from '../support/node.js';
 import { NONSENSE } from '../../bench/nonsense.js';
 import { openUpload, upload, type UploadAnswer } from '../../bench/raw-upload.js';
@@ -20,24 +21,6 @@ beforeAll(async () => {
 afterAll(() => node.stop());
 
 const errorOf = ({ body }: UploadAnswer): string => (JSON.parse(body) as { error: string }).error;
-
-/** What `work` gives, and the longest time that the event loop computed without looking up. */
-async function withLongestTurn<Result>(work: () => Promise<Result>): Promise<{ result: Result; longestMs: number }> {
-  let longestMs = 0;
-  let isOver = false;
-  let before = process.cpuUsage();
-  const look = (): void => {
-    const { user, system } = process.cpuUsage(before);
-    longestMs = Math.max(longestMs, (user + system) / 1_000);
-    before = process.cpuUsage();
-    if (!isOver) setImmediate(look);
-  };
-  setImmediate(look);
-  const result = await work();
-  await new Promise((resolve) => setImmediate(resolve));
-  isOver = true;
-  return { result, longestMs };
-}
 
 describe('a batch of nonsense', () => {
   it.each(NONSENSE)('never holds up the node: %s', async (_name, make, statuses) => {

@@ -97,6 +97,26 @@ describe('a promotion', () => {
     expect((await open.queue.horizons(shard)).completedAtMs).toBe(completedAtMs + HOUR);
   });
 
+  it('brings a horizon down that is too far, and queues what nobody offered below it (issue 12, entry 8)', async () => {
+    await promoted();
+    // Accepted with a shorter horizon: due too late to be offered, and before the horizon that was completed.
+    const [soon] = await insertAt([2 * HOUR]);
+    const lowered = { ...parts, settings: { ...parts.settings, horizonMs: 2 * HOUR } };
+    expect(await promote(lowered, swept())).toMatchObject({ queued: 1 });
+    expect(await due()).toEqual([soon]);
+    const { announcedAtMs, completedAtMs } = await open.queue.horizons(shard);
+    expect(announcedAtMs).toBeLessThan(nowMs + 4 * HOUR);
+    expect(completedAtMs).toBe(announcedAtMs);
+  });
+
+  it('leaves a horizon alone that is ahead by no more than clocks differ', async () => {
+    await promoted();
+    const before = await open.queue.horizons(shard);
+    nowMs -= SECOND;
+    expect(await promoted()).toMatchObject({ read: 0 });
+    expect((await open.queue.horizons(shard)).announcedAtMs).toBe(before.announcedAtMs);
+  });
+
   it('queues many rows of one millisecond, more than a batch', async () => {
     await insertAt(Array.from({ length: 30 }, () => 5 * SECOND));
     expect(await promoted()).toMatchObject({ queued: 30 });

@@ -62,7 +62,8 @@ async function fill(shard: number): Promise<void> {
 /** A holder whose actors never claim, so that only the takeover itself is counted. */
 function idleHolder(name: string): ShardHolder {
   const { database } = node;
-  const queue = new ShardQueue(redis, prefix, { visibilityMs: 15_000, payloadFreshMs: 5_000, tombstoneMs: 60_000 });
+  const queueTimes = { answerMs: 5_000, visibilityMs: 15_000, payloadFreshMs: 5_000, tombstoneMs: 60_000 };
+  const queue = new ShardQueue(redis, prefix, queueTimes, { nowMs: Date.now });
   const fencing = new Fencing({
     authority: {
       grant: (id, shards) => grantEpochs(database, id, shards),

@@ -28,6 +28,8 @@ export class Checks implements NodeWatch {
   #around: Surroundings | null = null;
   readonly #lastClaims = new Map<number, LastClaim>();
   readonly #ownerOfEpoch = new Map<string, string>();
+  /** The run of Redis in which each shard was fenced last. */
+  readonly #fencedIn = new Map<number, number>();
   readonly #calls = new Map<string, Call[]>();
   readonly #taking = new Map<string, Map<number, number>>();
   /** When the cancel of a message was acknowledged. */
@@ -108,10 +110,24 @@ export class Checks implements NodeWatch {
 
   #onScript(name: string, keys: readonly string[], args: readonly string[], reply: unknown, by: Caller): void {
     const shard = shardOf(keys[0] ?? '');
-    if (name === 'claim' && shard !== null) this.#onClaim(shard, Number(args[0]), reply as (string | number)[], by);
+    if (shard === null) return;
+    if (name === 'claim') this.#onClaim(shard, args, reply as (string | number)[], by);
+    if (name === 'fence') this.#onFence(shard, reply as number[], by);
   }
 
-  #onClaim(shard: number, epoch: number, reply: readonly (string | number)[], by: Caller): void {
+  /** Another run of Redis may have forgotten what it was told last: whoever takes the shard fills it again. */
+  #onFence(shard: number, [installed = 0, , , completedAtMs = 0]: readonly number[], by: Caller): void {
+    if (installed !== 1) return;
+    const { runId } = this.#there.redis;
+    const isOtherRun = (this.#fencedIn.get(shard) ?? runId) !== runId;
+    this.#fencedIn.set(shard, runId);
+    if (isOtherRun && completedAtMs !== 0) {
+      this.#violate(`${by.id} fenced shard ${shard} in another run of Redis as though that had forgotten nothing`);
+    }
+  }
+
+  #onClaim(shard: number, args: readonly string[], reply: readonly (string | number)[], by: Caller): void {
+    const [epoch, , , answerByMs] = args.map(Number) as [number, number, number, number];
     if (reply[0] !== 'OK') {
       this.refusals += 1;
       this.#there.world.note(`${by.id} is refused at ${shard} as ${epoch}: ${String(reply[0])}`);
@@ -127,6 +143,9 @@ export class Checks implements NodeWatch {
     if (owner !== by.id) this.#violate(`shard ${shard}: epoch ${epoch} was claimed by ${owner} and by ${by.id}`);
     this.#ownerOfEpoch.set(name, owner);
     this.#lastClaims.set(shard, { epoch, by: by.id });
+    if (reply.length > 4 && this.#there.redis.timeMs() > answerByMs) {
+      this.#violate(`${by.id} took work of shard ${shard} by a claim that it had given up`);
+    }
     for (let at = 4; at < reply.length; at += 4)
       this.#decided.set(`${by.id} ${reply[at] ?? ''}`, this.#there.world.nowMs);
   }

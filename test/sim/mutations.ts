@@ -11,7 +11,6 @@ export interface Mutation {
   readonly name: string;
   readonly spoil: Spoil;
   readonly faults: readonly FaultKind[];
-  readonly mayNotMove?: boolean;
 }
 
 const PREFIX = 'carillon';
@@ -56,7 +55,7 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'owners are not asserted again at heartbeats',
-    faults: ['flush', 'freeze', 'freeze'],
+    faults: ['flush', 'join'],
     spoil: {
       redis: (redis) => {
         const { beat } = redis.models;
@@ -70,6 +69,35 @@ export const MUTATIONS: readonly Mutation[] = [
               .concat([...before].flatMap(([shard, id]) => (id === args[0] ? [shard] : [])));
             return beat?.(server, keys, asserted, by);
           },
+        };
+      },
+    },
+  },
+  {
+    name: 'shards are taken as if another run of Redis had forgotten nothing',
+    faults: ['failover', 'redis away', 'kill', 'join'],
+    spoil: {
+      redis: (redis) => {
+        const { fence } = redis.models;
+        redis.models = {
+          ...redis.models,
+          fence: (server, keys, args, by) => {
+            server.hash(keys[0] ?? '').set('run', args[1] ?? '');
+            return fence?.(server, keys, args, by);
+          },
+        };
+      },
+    },
+  },
+  {
+    name: 'claims are carried out however late',
+    faults: ['stall', 'stall', 'break', 'freeze'],
+    spoil: {
+      redis: (redis) => {
+        const { claim } = redis.models;
+        redis.models = {
+          ...redis.models,
+          claim: (server, keys, args, by) => claim?.(server, keys, [...args.slice(0, 3), 'Infinity'], by),
         };
       },
     },

@@ -155,11 +155,13 @@ export class SimulatedNode {
     const client = redisClient(redisLink, redis, (script, [key = '']) => around.watch.onCommand(this, script, key));
     this.#redis = client;
     const database = tableClient(tableLink, table);
-    this.#queue = new ShardQueue(client, PREFIX, {
+    const queueTimes = {
+      answerMs: TIMES.redisTimeoutMs,
       visibilityMs: TIMES.visibilityMs,
       payloadFreshMs: TIMES.payloadFreshMs,
       tombstoneMs: 600_000,
-    });
+    };
+    this.#queue = new ShardQueue(client, PREFIX, queueTimes, clock);
     const queue = this.#queue;
     this.recorder = new Recorder(database, clock, {
       deduplicationMs: 60_000,
@@ -213,7 +215,7 @@ export class SimulatedNode {
           around.watch.onTaking(this, shards, taking);
           return taking;
         },
-        renew: (held, refill) => fencing.renew(held, refill),
+        renew: (held) => fencing.renew(held),
         overtaken: (held) => fencing.overtaken(held),
       },
       sweeper,
@@ -235,6 +237,7 @@ export class SimulatedNode {
       channels,
       time,
       isTableAvailable: () => recorder.isAvailable,
+      probeTable: (quietMs, withinMs) => recorder.probe(quietMs, withinMs),
       log,
       events: { onGiven: () => undefined, onTaken: () => undefined, onLapsed: () => undefined },
       settings: {
@@ -271,7 +274,7 @@ export class SimulatedNode {
     this.#turn(async () => {
       this.holder.start(this.#parts);
       try {
-        await this.#watchRedis();
+        this.#watchRedis();
         await this.#channels.listen({
           onWake: (shard, dueAtMs) => void this.holder.wake(shard, dueAtMs),
           onFree: () => this.membership.nudge(),
@@ -409,13 +412,13 @@ export class SimulatedNode {
   }
 
   /** As compose.ts watches Redis. */
-  async #watchRedis(): Promise<void> {
+  #watchRedis(): void {
     const { spoil, world } = this.#around;
     if (spoil?.reconnect === 'unnoticed') return;
-    await watchRedis(this.#redis, {
+    watchRedis(this.#redis, {
       onAway: () => this.holder.redisIsAway(),
-      onBack: async (restarted) => {
-        await this.holder.redisIsBack(restarted);
+      onBack: async () => {
+        await this.holder.redisIsBack();
         world.note(`${this.id} has its shards fenced again`);
         this.membership.nudge();
         await this.#offers.retry();

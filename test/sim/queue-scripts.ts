@@ -19,7 +19,11 @@ export function refused(redis: RedisServer, stateKey: string, epoch: string): Re
 function isBelieved(redis: RedisServer, stateKey: string, madeMs: number, freshMs: number): boolean {
   const state = redis.hash(stateKey);
   const filledMs = Number(state.get('filled') ?? 0);
-  return state.has('completed') && madeMs > filledMs + 1_000 && madeMs > redis.timeMs() - freshMs;
+  return (
+    Number(state.get('completed') ?? 0) > redis.timeMs() &&
+    madeMs > filledMs + 1_000 &&
+    madeMs > redis.timeMs() - freshMs
+  );
 }
 
 interface Put {
@@ -48,11 +52,12 @@ function triples(args: readonly string[], first: number): [string, number, strin
   return found;
 }
 
-const claim: ScriptModel = (redis, keys, [epoch = '', limitText = '', visibility = '']) => {
+const claim: ScriptModel = (redis, keys, [epoch = '', limitText = '', visibility = '', answerBy = '']) => {
   const [dueKey = '', inflightKey = '', taskKey = '', stateKey = ''] = keys;
   const refusal = refused(redis, stateKey, epoch);
   if (refusal !== null) return [refusal];
   const now = redis.timeMs();
+  if (now > Number(answerBy)) return ['LATE', now];
   const limit = Number(limitText);
   const due = redis.set(dueKey);
   const inflight = redis.set(inflightKey);
@@ -84,12 +89,14 @@ const claim: ScriptModel = (redis, keys, [epoch = '', limitText = '', visibility
 
 export const queueScripts: Readonly<Record<string, ScriptModel>> = {
   claim,
-  fence: (redis, [stateKey = ''], [epoch = '', forget = '']) => {
+  fence: (redis, [stateKey = ''], [epoch = '', run = '', forget = '']) => {
     const state = redis.hash(stateKey);
     const stored = Number(state.get('epoch') ?? -1);
     if (stored > Number(epoch)) return [0, stored, 0, 0];
+    const isSameRun = state.get('run') === run;
     state.set('epoch', epoch);
-    if (forget === '1') {
+    state.set('run', run);
+    if (forget === '1' || !isSameRun) {
       state.delete('announced');
       state.delete('completed');
     }
@@ -138,7 +145,8 @@ export const queueScripts: Readonly<Record<string, ScriptModel>> = {
     if (announce !== '' && Number(announce) > Number(state.get('announced') ?? 0)) state.set('announced', announce);
     const before = redis.head(dueKey);
     const codes = triples(args, 3).map(([id, due]) => put(redis, { keys, id, due, payload: '' }));
-    if (completed !== '' && !state.has('completed')) state.set('filled', String(redis.timeMs()));
+    if (completed !== '' && Number(state.get('completed') ?? 0) < redis.timeMs() + 60_000)
+      state.set('filled', String(redis.timeMs()));
     if (completed !== '') state.set('completed', completed);
     const after = redis.head(dueKey);
     const isMoved = before?.[0] !== after?.[0] || before?.[1] !== after?.[1];

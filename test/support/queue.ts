@@ -11,6 +11,8 @@ export const HOUR = 3_600_000;
 export interface OpenQueue {
   readonly queue: ShardQueue;
   readonly redis: Redis | Cluster;
+  /** What the queue takes Redis's clock for: this process's, and so much more. */
+  readonly clock: { aheadMs: number };
   readonly prefix: string;
   keys(shard: number): ShardKeys;
   /** Redis's time, in whole milliseconds. */
@@ -22,15 +24,16 @@ export interface OpenQueue {
   close(): Promise<void>;
 }
 
-const TIMES: QueueTimes = { visibilityMs: 15_000, payloadFreshMs: 5_000, tombstoneMs: 60_000 };
+const TIMES: QueueTimes = { answerMs: 5_000, visibilityMs: 15_000, payloadFreshMs: 5_000, tombstoneMs: 60_000 };
 
 /** `url` is a Redis server of the test's own; the run's shared one when left out. */
 export async function openQueue(times: Partial<QueueTimes> = {}, url?: string): Promise<OpenQueue> {
   const fresh = freshRedis();
-  const redis = createRedis({ url: url ?? fresh.url, timeoutMs: 5_000, onTrouble: () => undefined });
+  const redis = createRedis({ url: url ?? fresh.url, timeoutMs: times.answerMs ?? 5_000, onTrouble: () => undefined });
   await openRedis(redis, 5_000);
   const prefix = fresh.prefix.replace(/:$/, '');
-  const queue = new ShardQueue(redis, prefix, { ...TIMES, ...times });
+  const clock = { aheadMs: 0 };
+  const queue = new ShardQueue(redis, prefix, { ...TIMES, ...times }, { nowMs: () => Date.now() + clock.aheadMs });
   const keys = (shard: number): ShardKeys => shardKeys(prefix, shard);
   const nowMs = async (): Promise<number> => {
     const [seconds, microseconds] = await redis.time();
@@ -39,6 +42,7 @@ export async function openQueue(times: Partial<QueueTimes> = {}, url?: string): 
   return {
     queue,
     redis,
+    clock,
     prefix,
     keys,
     nowMs,

@@ -11,14 +11,20 @@ import { recur } from './recur.js';
 import { FENCED, queueRows, type SweepParts, type Swept, type SweptShard } from './sweep.js';
 
 /** The horizon reaches this much further than it must, so that a late sweep leaves no work beyond it. */
-const MARGIN_MS = 60_000;
+export const HORIZON_MARGIN_MS = 60_000;
 
 /** Promotes messages and (recur) schedules up to a new horizon. */
 export async function promote(parts: SweepParts, swept: SweptShard): Promise<Swept> {
   const { queue, clock, settings } = parts;
-  const { completedAtMs } = await queue.horizons(swept.shard);
   const dueFromMs = clock.nowMs() + settings.horizonMs;
-  const horizonAtMs = Math.ceil(dueFromMs + settings.promoteEveryMs + MARGIN_MS);
+  const horizonAtMs = Math.ceil(dueFromMs + settings.promoteEveryMs + HORIZON_MARGIN_MS);
+  const { announcedAtMs, completedAtMs: lastCompletedAtMs } = await queue.horizons(swept.shard);
+  let completedAtMs = lastCompletedAtMs;
+  if (Math.max(announcedAtMs, completedAtMs) > horizonAtMs + HORIZON_MARGIN_MS) {
+    // It was set to be shorter, or the clock was ahead: what is due before it may never have been offered.
+    if (!(await queue.fence(swept.shard, swept.epoch, true)).installed) return FENCED;
+    completedAtMs = 0;
+  }
   if ((await queue.announce(swept.shard, swept.epoch, horizonAtMs)) !== 'done') return FENCED;
   const messages = await promoteMessages(parts, swept, completedAtMs, horizonAtMs);
   if (messages.fenced) return messages;

@@ -2,7 +2,7 @@
 
 import { Type, type Static } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
-import { MAX_NEXT_TIMES, nextTimes } from '../../domain/cron/next-fire.js';
+import { eachNextTime, MAX_NEXT_TIMES } from '../../domain/cron/next-fire.js';
 import type { CronExpression } from '../../domain/cron/expression.js';
 import { CarillonError } from '../../domain/errors.js';
 import { expressionOf, givenExpression } from '../../domain/schedule-change.js';
@@ -11,6 +11,7 @@ import { readJson } from '../json-body.js';
 import { responses } from '../openapi.js';
 import { readOne } from '../reading.js';
 import type { ApiServices } from '../services.js';
+import { inTurns } from '../turns.js';
 import { requireSchedule, SchedulePath } from './schedules.js';
 
 const DEFAULT_COUNT = 10;
@@ -104,15 +105,16 @@ interface Range {
   readonly endAtMs?: number | null;
 }
 
-function timesOf(
+/** Gives way to other work between the times: rare ones of many callers would else hold up the node. */
+async function timesOf(
   expression: CronExpression,
-  { fromMs, count, anchorMs = fromMs, endAtMs }: Range,
-): Static<typeof Times> {
-  const times = nextTimes(expression, fromMs, count, anchorMs).filter(
-    ({ utcMs }) => endAtMs === undefined || endAtMs === null || utcMs <= endAtMs,
-  );
+  { fromMs, count, anchorMs = fromMs, endAtMs = null }: Range,
+): Promise<Static<typeof Times>> {
+  const times = await inTurns(eachNextTime(expression, fromMs, count, anchorMs), (time) => time);
   return {
-    times: times.map(({ utcMs, local, dst }) => ({ utc: new Date(utcMs).toISOString(), local, dst })),
+    times: times
+      .filter(({ utcMs }) => endAtMs === null || utcMs <= endAtMs)
+      .map(({ utcMs, local, dst }) => ({ utc: new Date(utcMs).toISOString(), local, dst })),
     dayRule: expression.dayRule,
   };
 }

@@ -88,16 +88,26 @@ export interface NextTime {
  * @throws CarillonError LIMIT_EXCEEDED when count is not 1..MAX_NEXT_TIMES.
  */
 export function nextTimes(expression: CronExpression, fromMs: number, count: number, anchorMs = fromMs): NextTime[] {
+  return [...eachNextTime(expression, fromMs, count, anchorMs)];
+}
+
+/** Likewise, one after the other: rare ones take a while to find, and whoever asks may do something else in between. */
+export function* eachNextTime(
+  expression: CronExpression,
+  fromMs: number,
+  count: number,
+  anchorMs = fromMs,
+): Generator<NextTime> {
   if (!Number.isInteger(count) || count < 1 || count > MAX_NEXT_TIMES) {
     throw new CarillonError('LIMIT_EXCEEDED', `count must be a whole number from 1 to ${MAX_NEXT_TIMES}, got ${count}`);
   }
-  const times: NextTime[] = [];
-  let fire = nextFire(expression, fromMs, anchorMs);
-  while (fire !== null && times.length < count) {
-    times.push({ utcMs: fire.atMs, local: formatLocal(expression.zone, fire.atMs), dst: fire.dst });
-    fire = nextFire(expression, fire.atMs, anchorMs);
+  let afterMs = fromMs;
+  for (let found = 0; found < count; found++) {
+    const fire = nextFire(expression, afterMs, anchorMs);
+    if (fire === null) return;
+    yield { utcMs: fire.atMs, local: formatLocal(expression.zone, fire.atMs), dst: fire.dst };
+    afterMs = fire.atMs;
   }
-  return times;
 }
 
 function nextFixed(expression: CalendarExpression, afterMs: number): FireTime | null {

@@ -1,7 +1,8 @@
 // UTC offsets of IANA time zones: Intl is asked once for each stretch of time, then the answer comes from a small table.
 //
 // Intl answers some hundred thousand look-ups a second, which is too slow to ask for each candidate of a cron search. So time is
-// cut into blocks of about 13 months; a block is probed every PROBE_STEP_MS, each change of offset between two probes is found by
+// cut into blocks of about a month (larger ones would make a search for rare dates, each in a year of its own, ask for years that it
+// skips); a block is probed every PROBE_STEP_MS, each change of offset between two probes is found by
 // bisection, and what is kept is a handful of segments of constant offset. The step is safe because no zone of the database has
 // had two changes less than seven days apart since 1970 (the shortest: Brazil, October 2000).
 import { BoundedCache } from './bounded-cache.js';
@@ -14,10 +15,10 @@ export interface ZoneSegment {
   readonly offsetMs: number;
 }
 
-const BLOCK_MS = 400 * 86_400_000;
+const BLOCK_MS = 32 * 86_400_000;
 const PROBE_STEP_MS = 3 * 86_400_000;
-/** About 70 years for each zone; a search that leaves them builds a block again in less than a millisecond. */
-const MAX_BLOCKS_PER_ZONE = 64;
+/** About 22 years for each zone; a search that leaves them builds a block again in some tens of microseconds. */
+const MAX_BLOCKS_PER_ZONE = 256;
 /** A formatter holds tens of kilobytes and is needed only while a block is built. */
 const MAX_FORMATTERS = 32;
 const MAX_ZONE_NAMES = 1024;

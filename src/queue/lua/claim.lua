@@ -2,14 +2,17 @@
 -- Takes due work: first brings back what lapsed from somebody's hands, then moves what is due into flight.
 -- What lapsed may have been sent: its payload is dropped, so that whoever claims it has to ask the table.
 -- KEYS: due, inflight, task, state
--- ARGV: epoch, limit, visibility ms
+-- A claim that waited so long (in a server that was frozen, or on the way) that its caller has given up takes nothing: nobody would deliver
+-- it, and it would be late by its visibility.
+-- ARGV: epoch, limit, visibility ms, ms by this server's clock until which the caller waits for the answer
 -- Returns {'OK', now ms, ms of the next due entry or -1, ms when the next claim lapses or -1, id, token, payload or '', due ms, ...}
---         or {'NOFENCE' | 'STALE'}.
+--         or {'NOFENCE' | 'STALE'}, or {'LATE', now ms} when nobody waits for the answer any more.
 --!include clock
 --!include fence
 local refusal = refused(KEYS[4], ARGV[1])
 if refusal then return {refusal} end
 local now = now_ms()
+if now > tonumber(ARGV[4]) then return {'LATE', now} end
 local limit = tonumber(ARGV[2])
 local lapsed = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, limit)
 if #lapsed > 0 then

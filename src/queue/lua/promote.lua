@@ -6,6 +6,8 @@
 --!include clock
 --!include fence
 --!include put
+-- Payloads are fresh for seconds, and a sweep that is in time finds more than this left of the horizon.
+local SOON_MS = 60000
 local refusal = refused(KEYS[4], ARGV[1])
 if refusal then return {refusal, 0, 0} end
 if ARGV[2] ~= '' and tonumber(ARGV[2]) > tonumber(redis.call('HGET', KEYS[4], 'announced') or 0) then
@@ -23,9 +25,11 @@ for i = 4, #ARGV, 3 do
   local code = put(keys, { id = ARGV[i], due = due, payload = due > now and ARGV[i + 2] or '', horizon = horizon }, now)
   if code == 1 then queued = queued + 1 end
 end
--- From now on payloads may be believed again (believed.lua).
-if ARGV[3] ~= '' and redis.call('HEXISTS', KEYS[4], 'completed') == 0 then redis.call('HSET', KEYS[4], 'filled', now) end
-if ARGV[3] ~= '' then redis.call('HSET', KEYS[4], 'completed', ARGV[3]) end
+if ARGV[3] ~= '' then
+  -- What this sweep read may have been due, or soon will be: payloads that are made from now on are believed again (believed.lua).
+  if tonumber(redis.call('HGET', KEYS[4], 'completed') or 0) < now + SOON_MS then redis.call('HSET', KEYS[4], 'filled', now) end
+  redis.call('HSET', KEYS[4], 'completed', ARGV[3])
+end
 local after = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')
 local moved = before[1] ~= after[1] or before[2] ~= after[2]
 return {'OK', queued, moved and 1 or 0}

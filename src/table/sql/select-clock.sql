@@ -1,0 +1,2 @@
+-- PostgreSQL's clock at this moment, not when the transaction began.
+select clock_timestamp() as at
