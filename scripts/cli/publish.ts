@@ -48,16 +48,16 @@ function publishedText({ messageId, deduplicated }: Published, { zone }: Session
 
 async function cancel(session: Session, _options: unknown, messageIds: readonly string[]): Promise<void> {
   const [only] = messageIds;
-  let cancelled = 0;
-  let part: { cancelled: number; more?: boolean };
-  do {
-    part = (await (messageIds.length === 1
+  const cancel = async (): Promise<{ cancelled: number; more?: boolean }> =>
+    (await (messageIds.length === 1
       ? session.api.call('DELETE', `/v2/messages/${encodeURIComponent(only ?? '')}`)
-      : session.api.call('DELETE', '/v2/messages', { json: { messageIds } }))) as typeof part;
-    cancelled += part.cancelled;
-  } while (part.more === true);
-  const answer = { ...part, cancelled };
-  session.show(answer, () => line`canceled ${cancelled}`);
+      : session.api.call('DELETE', '/v2/messages', { json: { messageIds } }))) as { cancelled: number; more?: boolean };
+  let answer = await cancel();
+  while (answer.more === true) {
+    const next = await cancel();
+    answer = { ...next, cancelled: answer.cancelled + next.cancelled };
+  }
+  session.show(answer, () => line`canceled ${answer.cancelled}`);
   const missed = messageIds.length - answer.cancelled;
   if (missed > 0) {
     throw new CliFault(`${missed} of ${messageIds.length} messages were not waiting: unknown, or ended before`, 1);
