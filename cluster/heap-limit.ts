@@ -4,6 +4,7 @@
  * outside the heap, and for the stores.
  */
 import { totalmem } from 'node:os';
+import { getHeapStatistics } from 'node:v8';
 
 /** Below this a node has no room for the bodies that it may hold (CARILLON_BODIES_MAX_BYTES). */
 const LEAST_MB = 256;
@@ -11,6 +12,8 @@ const LEAST_MB = 256;
 const MOST_MB = 2_048;
 const MIB = 2 ** 20;
 const PART_FOR_HEAPS = 1 / 2;
+/** Of the memory, where V8's own limits for all nodes together are left as they are. */
+const PART_THAT_FITS = 3 / 4;
 
 /** The old-space limit of each of so many nodes that share this memory, in MiB. */
 export function heapLimitMb(memoryBytes: number, nodes: number): number {
@@ -18,10 +21,19 @@ export function heapLimitMb(memoryBytes: number, nodes: number): number {
   return Math.min(MOST_MB, Math.max(LEAST_MB, share));
 }
 
-/** Arguments of Node.js for each of so many nodes; none where NODE_OPTIONS has a limit of the operator's. */
-export function heapArguments(environment: NodeJS.ProcessEnv, nodes: number, memoryBytes = memory()): string[] {
+/**
+ * Arguments of Node.js for each of so many nodes. None where NODE_OPTIONS has a limit of the operator's, and none where V8's own limit
+ * (`usualBytes`) fits for all of them: with another one V8 refuses the compiled program, and every start costs half a second more.
+ */
+export function heapArguments(
+  environment: NodeJS.ProcessEnv,
+  nodes: number,
+  memoryBytes = memory(),
+  usualBytes = getHeapStatistics().heap_size_limit,
+): string[] {
   // V8 reads dashes and underscores alike.
   if (/--max[-_](?:old[-_]space|heap)[-_]size/.test(environment.NODE_OPTIONS ?? '')) return [];
+  if (usualBytes * nodes <= memoryBytes * PART_THAT_FITS) return [];
   return [`--max-old-space-size=${heapLimitMb(memoryBytes, nodes)}`];
 }
 

@@ -12,6 +12,9 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
+/** From here on looking for the end of a string by a native search is worth its call. */
+const LONG_STRING_BYTES = 64;
+
 export interface JsonLimits {
   /** How deep lists and objects may lie in each other. */
   readonly maxDepth: number;
@@ -32,11 +35,6 @@ export class JsonScanner {
 
   constructor(limits: JsonLimits) {
     this.#limits = limits;
-  }
-
-  /** How many lists and objects are open. */
-  get depth(): number {
-    return this.#depth;
   }
 
   /** Values are counted anew from here. */
@@ -74,7 +72,6 @@ export class JsonScanner {
           if (this.#depth <= 1) return at - 1;
           break;
         default:
-          break;
       }
     }
     return -1;
@@ -87,17 +84,39 @@ export class JsonScanner {
       this.#escaped = false;
       at += 1;
     }
+    let plain = 0;
     while (at < end) {
       const byte = chunk[at++];
       if (byte === QUOTE) {
         this.#inString = false;
         return at;
       }
-      if (byte !== BACKSLASH) continue;
-      if (at === end) this.#escaped = true;
-      at += 1;
+      if (byte === BACKSLASH) {
+        if (at === end) this.#escaped = true;
+        at += 1;
+        plain = 0;
+      } else if (++plain === LONG_STRING_BYTES) {
+        at = this.#findQuote(chunk, at);
+        if (!this.#inString) return at;
+        plain = 0;
+      }
     }
     return end;
+  }
+
+  /** Behind the next quote, which ends the string unless it is escaped; or the chunk's end. `from` is not escaped. */
+  #findQuote(chunk: Buffer, from: number): number {
+    const found = chunk.indexOf(QUOTE, from);
+    const quote = found === -1 ? chunk.length : found;
+    let backslashes = 0;
+    while (quote - backslashes > from && chunk[quote - backslashes - 1] === BACKSLASH) backslashes += 1;
+    const isEscaped = backslashes % 2 === 1;
+    if (found === -1) {
+      this.#escaped = isEscaped;
+      return quote;
+    }
+    this.#inString = isEscaped;
+    return quote + 1;
   }
 
   #open(): void {

@@ -94,7 +94,10 @@ export class GroupCommit<Item, Result> {
     return together.results;
   }
 
-  /** The group is formed at the end of the tick, so that what one event brings goes together. */
+  /**
+   * A group is formed at the end of the tick, so that what one event brings goes together; the next one in the next round of the event loop,
+   * since making the statement of a large one takes milliseconds.
+   */
   #schedule(): void {
     if (this.#scheduled || !this.#mayBegin()) return;
     this.#scheduled = true;
@@ -105,12 +108,12 @@ export class GroupCommit<Item, Result> {
   }
 
   #flush(): void {
-    while (this.#mayBegin()) {
-      const group = this.#waiting.splice(0, this.#nextSize());
-      this.#groups += 1;
-      this.#gatherNext();
-      void this.#commit(group);
-    }
+    if (!this.#mayBegin()) return;
+    const group = this.#waiting.splice(0, this.#nextSize());
+    this.#groups += 1;
+    this.#gatherNext();
+    void this.#commit(group);
+    this.#schedule();
   }
 
   #mayBegin(): boolean {

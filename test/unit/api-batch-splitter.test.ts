@@ -62,6 +62,19 @@ describe('a batch that is taken apart', () => {
     );
   });
 
+  it('has long strings whole, whatever is escaped in them and wherever they are cut', () => {
+    const bits = fc.constantFrom('\\', '"', '\\\\', 'a', '",', 'é', 'x'.repeat(63), 'y'.repeat(64), 'z'.repeat(130));
+    const texts = fc.array(fc.array(bits, { maxLength: 8 }), { maxLength: 5 });
+    const sizes = fc.array(fc.integer({ min: 1, max: 200 }), { minLength: 1, maxLength: 5 });
+    fc.assert(
+      fc.property(texts, sizes, (items, cuts) => {
+        const strings = items.map((item) => item.join(''));
+        expect(split(Buffer.from(JSON.stringify(strings)), cuts)).toEqual(strings);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
   it('is refused where JSON.parse refuses it, and only there', () => {
     const bits = fc.constantFrom(
       '[',

@@ -23,7 +23,7 @@ describe('the heap of each of several nodes', () => {
   });
 
   it('is an argument of Node.js, which takes it', () => {
-    const [argument = ''] = heapArguments({}, 3, 2 * GIB);
+    const [argument = ''] = heapArguments({}, 3, 2 * GIB, GIB);
     expect(argument).toBe('--max-old-space-size=341');
     const print = 'console.log(v8.getHeapStatistics().heap_size_limit)';
     const { stdout } = spawnSync(process.execPath, [argument, '-e', print], { encoding: 'utf8' });
@@ -32,10 +32,15 @@ describe('the heap of each of several nodes', () => {
     expect(Number(stdout) / MIB).toBeLessThan(341 + 64);
   });
 
+  it('is V8’s own where that fits for all of them: another one would make it refuse the compiled program', () => {
+    expect(heapArguments({}, 3, 24 * GIB, 4 * GIB)).toEqual([]);
+    expect(heapArguments({}, 3, 15 * GIB, 4 * GIB)).toEqual(['--max-old-space-size=2048']);
+  });
+
   it.each(['--max-old-space-size=700', '--trace-gc --max_old_space_size=700', '--max-heap-size=700'])(
     'is the operator’s with NODE_OPTIONS=%s',
     (options) => {
-      expect(heapArguments({ NODE_OPTIONS: options }, 3, 2 * GIB)).toEqual([]);
+      expect(heapArguments({ NODE_OPTIONS: options }, 3, 2 * GIB, GIB)).toEqual([]);
     },
   );
 

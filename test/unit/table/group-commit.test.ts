@@ -37,6 +37,27 @@ describe('a group', () => {
   });
 });
 
+describe('several groups at once', () => {
+  it('begin one in a round of the event loop, since making a large one takes its time (issue 11, A3)', async () => {
+    let begun = 0;
+    const release: (() => void)[] = [];
+    const commit = new GroupCommit<number, number>({ maxItems: 1, maxGroups: 3 }, async (group) => {
+      begun += 1;
+      await new Promise<void>((resolve) => release.push(resolve));
+      return group;
+    });
+    const all = commit.addAll([1, 2, 3]);
+    const seen: number[] = [];
+    for (let round = 0; round < 3; round++) {
+      await new Promise((resolve) => setImmediate(resolve));
+      seen.push(begun);
+    }
+    expect(seen).toEqual([1, 2, 3]);
+    release.forEach((end) => end());
+    expect(await all).toEqual([1, 2, 3]);
+  });
+});
+
 describe('groups that gather', () => {
   beforeEach(() => vi.useFakeTimers());
   afterEach(() => vi.useRealTimers());
