@@ -1,10 +1,11 @@
 // Issue 11, A1: work of tenants that do not exist is not accepted, and an entry that cannot be worked on does not circle for ever.
 
 import { randomBytes } from 'node:crypto';
-import { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ID_CHANCE_BYTES, messageId } from '../../src/domain/ids.js';
 import { shardOfMessage } from '../../src/domain/shard.js';
+import { createRedis, openRedis } from '../../src/queue/connect.js';
 import { shardKeys } from '../../src/queue/keys.js';
 import { aMessage, openTable, type OpenTable } from '../support/messages.js';
 import { startTestNode, TEST_SHARDS, type TestNode } from '../support/node.js';
@@ -40,10 +41,11 @@ describe('work of a tenant that does not exist', () => {
 
 describe('an entry that cannot be worked on', () => {
   let node: TestNode;
-  let redis: Redis;
+  let redis: Redis | Cluster;
   beforeAll(async () => {
     node = await startTestNode({ CARILLON_RESCUE_EVERY_MS: 200, CARILLON_IDLE_CLAIM_MS: 200 });
-    redis = new Redis(node.config.CARILLON_REDIS_URL);
+    redis = createRedis({ url: node.config.CARILLON_REDIS_URL, timeoutMs: 5_000, onTrouble: () => undefined });
+    await openRedis(redis, 5_000);
   });
   afterAll(async () => {
     redis.disconnect();
