@@ -1,4 +1,4 @@
-/** `npm run sim`: installs and builds what is missing, then simulates the cluster; arguments go on (`--seeds`, `--steps`, `--seed`). */
+/** `npm run sim`: installs and builds what is missing, then simulates the cluster; arguments go on (`--seeds`, `--seconds`, `--seed`). */
 import path from 'node:path';
 import { prepare, PrepareFault, root, run } from './prepare.mjs';
 

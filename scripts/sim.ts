@@ -1,4 +1,4 @@
-// Runs simulations of the cluster, seed after seed: `npm run sim -- --seeds 100 --steps 3000`, `npm run sim -- --seed 7`.
+// Runs simulations of the cluster, seed after seed: `npm run sim -- --seeds 100 --seconds 60`, `npm run sim -- --seed 7`.
 
 import { Command, InvalidArgumentError } from 'commander';
 import { simulate, type SimulationResult } from '../test/sim/simulation.js';
@@ -12,7 +12,7 @@ interface Options {
   readonly seed?: number;
   readonly seeds: number;
   readonly from?: number;
-  readonly steps: number;
+  readonly seconds: number;
   readonly lines: number;
 }
 
@@ -28,12 +28,12 @@ async function main(): Promise<number> {
     .option('--seed <n>', 'this seed alone, with the end of its history', wholeNumber)
     .option('--seeds <n>', 'so many seeds', wholeNumber, DEFAULT_SEEDS)
     .option('--from <n>', 'the first of them; by chance when left out', wholeNumber)
-    .option('--steps <n>', 'steps of each simulation in which things go wrong', wholeNumber, 3_000)
+    .option('--seconds <n>', 'virtual seconds of each simulation in which things go wrong', wholeNumber, 30)
     .option('--lines <n>', 'lines of history to print', wholeNumber, KEPT_LINES)
     .parse();
-  const { seed, seeds, from, steps, lines } = command.opts<Options>();
+  const { seed, seeds, from, seconds: faultSeconds, lines } = command.opts<Options>();
   if (seed !== undefined) {
-    const result = await simulate(seed, { steps });
+    const result = await simulate(seed, { faultsMs: 1_000 * faultSeconds });
     report(result, lines);
     console.log(
       `seed ${seed}: ${result.steps} steps, ${seconds(result.virtualMs)} virtual seconds, hash ${result.hash}, ` +
@@ -42,19 +42,19 @@ async function main(): Promise<number> {
     );
     return result.violations.length === 0 ? 0 : 1;
   }
-  return runMany(from ?? Math.floor(Math.random() * SEEDS), seeds, { steps, lines });
+  return runMany(from ?? Math.floor(Math.random() * SEEDS), seeds, { seconds: faultSeconds, lines });
 }
 
 async function runMany(
   from: number,
   seeds: number,
-  { steps, lines }: Pick<Options, 'steps' | 'lines'>,
+  { seconds: faultSeconds, lines }: Pick<Options, 'seconds' | 'lines'>,
 ): Promise<number> {
   const startedAtMs = wallMs();
   const failed: number[] = [];
   let virtualMs = 0;
   for (let seed = from; seed < from + seeds; seed++) {
-    const result = await simulate(seed, { steps });
+    const result = await simulate(seed, { faultsMs: 1_000 * faultSeconds });
     virtualMs += result.virtualMs;
     if (result.violations.length === 0) continue;
     failed.push(seed);

@@ -23,6 +23,7 @@ import { makeDiary, makeHooks } from './compose/hooks.js';
 import { makeSweeper } from './compose/sweeper.js';
 import { tierBounds } from './compose/tier-bounds.js';
 import { HORIZON_MARGIN_MS } from './actor/sweeps/promote.js';
+import { queueTimes } from './compose/times.js';
 import { createRedis, openRedis } from './queue/connect.js';
 import { Offers } from './queue/offers.js';
 import { nodeClock, RedisClock } from './queue/redis-clock.js';
@@ -42,10 +43,7 @@ export interface Node {
   stop(): Promise<void>;
 }
 
-/** How old an offer may be to bring its payload along, and twice as old must a client's row be for a sweep to queue it. */
-const PAYLOAD_FRESH_MS = 5_000;
 const CLOCKS_EVERY_MS = 60_000;
-const TOMBSTONE_MS = 10 * 60_000;
 /** How long a stopping node waits for its answers to go out. */
 const CLOSE_MS = 2_000;
 
@@ -94,17 +92,11 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
   void database.warm();
   void accepts.warm();
 
-  const queueTimes = {
-    answerMs: config.CARILLON_REDIS_TIMEOUT_MS,
-    visibilityMs: config.CARILLON_VISIBILITY_MS,
-    payloadFreshMs: PAYLOAD_FRESH_MS,
-    tombstoneMs: TOMBSTONE_MS,
-  };
-  const queue = new ShardQueue(redis, config.CARILLON_REDIS_PREFIX, queueTimes, clock);
+  const queue = new ShardQueue(redis, config.CARILLON_REDIS_PREFIX, queueTimes(config), clock);
   const clocks = watchClocks(database, clock, config, log);
   const diary = makeDiary(identity, clock, config.CARILLON_LEASE_MS);
   const hooks = makeHooks(metrics, diary, clock, log);
-  const sweeper = makeSweeper({ config, log, database, queue, clock, hooks, payloadFreshMs: PAYLOAD_FRESH_MS });
+  const sweeper = makeSweeper({ config, log, database, queue, clock, hooks });
   const recorder = new Recorder(database, clock, {
     accepts,
     deduplicationMs: config.CARILLON_DEDUPLICATION_MS,
@@ -162,7 +154,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
       // Whatever may be due before a horizon that is completed.
       offerWithinMs: 2 * (config.CARILLON_HORIZON_MS + config.CARILLON_PROMOTE_EVERY_MS + HORIZON_MARGIN_MS),
       inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
-      payloadFreshMs: PAYLOAD_FRESH_MS,
+      payloadFreshMs: queueTimes(config).payloadFreshMs,
       idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
     },
     onAccept: hooks.onAccept,

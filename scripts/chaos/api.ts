@@ -21,10 +21,23 @@ const ANSWER_MS = 40_000;
 
 export class Api {
   readonly client: Client;
+  #changesBy: Client;
   readonly counts: RequestCounts = { ok: 0, unavailable: 0, refused: 0, broken: 0 };
 
   constructor(baseUrl: string) {
-    this.client = new Client({ baseUrl, token: TOKEN, devMode: false, retry: false, enableTelemetry: false });
+    this.client = clientOf(baseUrl);
+    this.#changesBy = this.client;
+  }
+
+  /** From now on cancels and changes of schedules are asked of this node alone; of any one again without it. */
+  sendChangesTo(nodeUrl?: string): void {
+    this.#changesBy = nodeUrl === undefined ? this.client : clientOf(nodeUrl);
+  }
+
+  /** A request that changes what is there already. As `ask`. */
+  change<Value>(work: (client: Client) => Promise<Value>, expected: readonly number[] = []): Promise<Answer<Value>> {
+    const client = this.#changesBy;
+    return this.ask(() => work(client), expected);
   }
 
   /** Makes a request; never rejects. `expected` are statuses that are an answer like any other. */
@@ -45,6 +58,10 @@ export class Api {
       late.abort();
     }
   }
+}
+
+function clientOf(baseUrl: string): Client {
+  return new Client({ baseUrl, token: TOKEN, devMode: false, retry: false, enableTelemetry: false });
 }
 
 function statusOf(error: unknown): number | null {

@@ -91,6 +91,10 @@ export const FAULT_KINDS = [
   'hole-postgres',
   'cut-locks',
   'cut-all',
+  'cut-changes',
+  'freeze-transaction',
+  'hole-transaction',
+  'hog-reads',
   'restart-redis',
   'flush-redis',
   'restart-postgres',
@@ -109,6 +113,8 @@ export interface FaultNote {
   /** When the cluster was whole again with nothing overdue; null when it was not within the time given. */
   recoveredAtMs: number | null;
   readonly detail: string;
+  /** Since when, after the end, every shard had an owner by the cluster's own view; null when that was not seen. */
+  ownedAtMs?: number | null;
 }
 
 /** One disturbance of one node: what excuses a second delivery of what that node had in flight. */

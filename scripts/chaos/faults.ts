@@ -4,14 +4,22 @@ import type { ChaosCluster } from './cluster.js';
 import type { Disturbance, FaultKind } from './evidence.js';
 import type { ChaosNode } from './node.js';
 import type { Store } from './paths.js';
+import type { Api } from './api.js';
+import { hogReads } from './hog-reads.js';
+import type { ScheduleLoad } from './load-schedules.js';
 import { drain } from './recovery.js';
 import type { PlannedFault } from './plan.js';
 import type { PathMode } from './tcp-path.js';
+import { strikeWithinTransaction } from './within-transaction.js';
+import type { Witness } from './witness.js';
 
 export interface FaultGround {
   readonly cluster: ChaosCluster;
   /** Everything that excuses second deliveries goes in here. */
   readonly disturbances: Disturbance[];
+  readonly witness: Witness;
+  readonly api: Api;
+  readonly schedules: ScheduleLoad;
 }
 
 export interface CarriedOut {
@@ -21,6 +29,7 @@ export interface CarriedOut {
 }
 
 const DRAIN_TIMEOUT_MS = 30_000;
+const CHANGES_BEFORE_MS = 500;
 
 /** Breaks something as planned, waits as planned, and puts it back. Gives what it did. */
 export async function carryOut(fault: PlannedFault, ground: FaultGround): Promise<CarriedOut> {
@@ -46,6 +55,14 @@ export async function carryOut(fault: PlannedFault, ground: FaultGround): Promis
     case 'freeze':
       await freeze(node, fault.lastsMs, ground);
       return { nodes: [node.name], detail: `SIGSTOP ${forMs}` };
+    case 'freeze-transaction':
+      return await freezeWithinTransaction(node, fault, ground);
+    case 'hole-transaction':
+      return await holeWithinTransaction(node, fault, ground);
+    case 'cut-changes':
+      return await cutUnderChanges(node, fault, ground);
+    case 'hog-reads':
+      return { nodes: [node.name], detail: `${await hogReads(node.url, fault.lastsMs)}, ${forMs}` };
     case 'restart-redis':
     case 'restart-postgres': {
       const store = fault.kind === 'restart-redis' ? stores.redis : stores.postgres;
@@ -110,6 +127,84 @@ async function freeze(node: ChaosNode, lastsMs: number, { disturbances }: FaultG
   await delay(lastsMs);
   node.thaw();
   disturbance.toMs = Date.now();
+}
+
+/** Each try is a disturbance: also one that came between two transactions. */
+async function freezeWithinTransaction(
+  node: ChaosNode,
+  { lastsMs }: PlannedFault,
+  { disturbances, witness }: FaultGround,
+): Promise<CarriedOut> {
+  const within = await strikeWithinTransaction(node.name, witness, {
+    strike: () => {
+      disturbances.push({ node: node.name, kind: 'freeze', fromMs: Date.now(), toMs: Infinity });
+      node.freeze();
+    },
+    undo: () => {
+      node.thaw();
+      endLast(disturbances);
+    },
+  });
+  await delay(lastsMs);
+  node.thaw();
+  endLast(disturbances);
+  return { nodes: [node.name], detail: `SIGSTOP ${within} for ${(lastsMs / 1000).toFixed(1)} s` };
+}
+
+async function holeWithinTransaction(
+  node: ChaosNode,
+  { lastsMs, survives }: PlannedFault,
+  { cluster, disturbances, witness }: FaultGround,
+): Promise<CarriedOut> {
+  const set = (kind: 'hole' | 'open', drop = false): Promise<void> =>
+    cluster.paths.set(node.name, ['postgres'], { kind }, drop);
+  const within = await strikeWithinTransaction(node.name, witness, {
+    strike: async () => {
+      disturbances.push({ node: node.name, kind: 'cut', fromMs: Date.now(), toMs: Infinity });
+      await set('hole');
+    },
+    undo: async () => {
+      await set('open');
+      endLast(disturbances);
+    },
+  });
+  await delay(lastsMs);
+  await set('open', !survives);
+  endLast(disturbances);
+  const after = survives ? 'alive' : 'gone';
+  const detail = `postgres: a black hole ${within} for ${(lastsMs / 1000).toFixed(1)} s, its connections ${after} after`;
+  return { nodes: [node.name], detail };
+}
+
+function endLast(disturbances: readonly Disturbance[]): void {
+  const last = disturbances.at(-1);
+  if (last !== undefined) last.toMs = Date.now();
+}
+
+const ONE_STORE: readonly Store[] = ['redis', 'postgres', 'locks'];
+
+/** The node is asked for every cancel, edit, pause and delete of the load while it cannot reach one of its stores. */
+async function cutUnderChanges(node: ChaosNode, fault: PlannedFault, ground: FaultGround): Promise<CarriedOut> {
+  const { api, schedules, cluster, disturbances } = ground;
+  const store = ONE_STORE[fault.latencyMs % ONE_STORE.length] ?? 'redis';
+  const kind = fault.hard ? 'cut' : 'hole';
+  api.sendChangesTo(node.url);
+  schedules.hurries = true;
+  try {
+    // Some are under way when the path breaks.
+    await delay(CHANGES_BEFORE_MS);
+    disturbances.push({ node: node.name, kind: 'cut', fromMs: Date.now(), toMs: Infinity });
+    await cluster.paths.set(node.name, [store], { kind });
+    await delay(fault.lastsMs);
+    await cluster.paths.set(node.name, [store], { kind: 'open' }, kind === 'hole' && !fault.survives);
+    endLast(disturbances);
+  } finally {
+    api.sendChangesTo();
+    schedules.hurries = false;
+  }
+  const what = kind === 'cut' ? 'cut' : 'a black hole';
+  const detail = `${store}: ${what} for ${(fault.lastsMs / 1000).toFixed(1)} s under cancels, edits and deletes`;
+  return { nodes: [node.name], detail };
 }
 
 interface Illness {

@@ -140,7 +140,7 @@ export class MessageLoad {
   async #cancel(messageId: string, delayMs: number): Promise<void> {
     await delay(delayMs * (0.2 + 0.75 * this.#options.chance.next()));
     const askedAtMs = Date.now();
-    const answer = await this.#options.api.ask((client) => client.messages.cancel(messageId), [404]);
+    const answer = await this.#options.api.change((client) => client.messages.cancel(messageId), [404]);
     const acknowledgedAtMs = answer.kind === 'ok' && answer.value.cancelled === 1 ? Date.now() : null;
     this.cancels.push({ messageId, askedAtMs, acknowledgedAtMs });
   }

@@ -26,12 +26,16 @@ interface Kept extends ScheduleHistory {
 
 const ASK_AGAIN_MS = 300;
 const AT_ONCE = 8;
+/** Of the time between two changes. */
+const HURRY = 0.1;
 const PAUSE_MS = [2_000, 9_000] as const;
 
 export class ScheduleLoad {
   readonly #options: ScheduleLoadOptions;
   readonly #kept: Kept[] = [];
   readonly #underWay = new Set<Promise<void>>();
+  /** While set, changes come so often that some are under way at any moment. */
+  hurries = false;
   #stopping = false;
   #running: Promise<void> = Promise.resolve();
 
@@ -91,7 +95,7 @@ export class ScheduleLoad {
   async #run(): Promise<void> {
     const { chance, changeEveryMs } = this.#options;
     while (!this.#stopping) {
-      await delay(changeEveryMs * (0.5 + chance.next()));
+      await delay((this.hurries ? HURRY : 1) * changeEveryMs * (0.5 + chance.next()));
       const kept = chance.pick(this.#kept);
       const draw = chance.next();
       if (kept.busy || kept.deleted) continue;
@@ -138,7 +142,7 @@ export class ScheduleLoad {
     const askedAtMs = Date.now();
     const { version } = kept;
     for (;;) {
-      const answer = await this.#options.api.ask(work, what === 'delete' ? [404] : []);
+      const answer = await this.#options.api.change(work, what === 'delete' ? [404] : []);
       const isDone = answer.kind === 'ok' || (what === 'delete' && answer.status === 404);
       if (isDone) {
         kept.changes.push({ what, version, askedAtMs, acknowledgedAtMs: Date.now() });

@@ -56,9 +56,11 @@ export function* planFaults({ seed, nodes, leaseMs, only }: PlanOptions): Genera
 function lengthOf(kind: FaultKind, leaseMs: number, chance: Chance): number {
   switch (kind) {
     case 'freeze':
+    case 'freeze-transaction':
       // Beyond the lease, and now and then beyond the visibility (three leases) as well.
       return Math.round(leaseMs * (1.2 + 2.3 * chance.next()));
     case 'slow-redis':
+    case 'hog-reads':
     case 'lock-server-down':
       return 2 * leaseMs + chance.between(0, leaseMs);
     case 'restart-redis':

@@ -62,29 +62,37 @@ export async function drain(url: string, name: string, timeoutMs: number): Promi
   throw new Error(`${name} was asked to drain and still had shards after ${timeoutMs} ms`);
 }
 
-/** Waits until the cluster is whole and stays so for a while; gives since when, or null and why not when it takes too long. */
-export async function untilWhole(
-  cluster: ChaosCluster,
-  witness: Witness,
-  timeoutMs: number,
-): Promise<{ atMs: number } | { atMs: null; why: string }> {
+/** Since when the cluster was whole (or why it never was), and since when every shard had an owner. */
+export type Recovery = { readonly ownedAtMs: number | null } & (
+  { readonly atMs: number } | { readonly atMs: null; readonly why: string }
+);
+
+/** Waits until the cluster is whole and stays so for a while, or until that takes too long. */
+export async function untilWhole(cluster: ChaosCluster, witness: Witness, timeoutMs: number): Promise<Recovery> {
   const deadlineMs = performance.now() + timeoutMs;
   let wholeSinceMs: number | null = null;
+  let ownedAtMs: number | null = null;
   for (;;) {
-    const why = await whatIsMissing(cluster, witness);
+    const spread = await askSpread(cluster.url);
+    if (spread?.orphans === 0) ownedAtMs ??= Date.now();
+    else if (spread !== null) ownedAtMs = null;
+    const why = await whatIsMissing(cluster, witness, spread);
     wholeSinceMs = why === null ? (wholeSinceMs ?? Date.now()) : null;
-    if (wholeSinceMs !== null && Date.now() - wholeSinceMs >= STEADY_MS) return { atMs: wholeSinceMs };
-    if (why !== null && performance.now() > deadlineMs) return { atMs: null, why };
+    if (wholeSinceMs !== null && Date.now() - wholeSinceMs >= STEADY_MS) return { atMs: wholeSinceMs, ownedAtMs };
+    if (why !== null && performance.now() > deadlineMs) return { atMs: null, why, ownedAtMs };
     await delay(POLL_MS);
   }
 }
 
-async function whatIsMissing(cluster: ChaosCluster, witness: Witness): Promise<string | null> {
+async function whatIsMissing(
+  cluster: ChaosCluster,
+  witness: Witness,
+  spread: ShardSpread | null,
+): Promise<string | null> {
   for (const node of cluster.nodes) {
     if (!(await node.isReady())) return `${node.name} is not ready`;
     if (node.state !== 'ready') await node.untilReady();
   }
-  const spread = await askSpread(cluster.url);
   if (spread === null && cluster.nodes.length > 1) return 'GET /admin/shards has no answer';
   if (spread !== null && spread.orphans > 0) return `${spread.orphans} shards have no owner`;
   const counts = cluster.nodes.map(({ name }) => spread?.byNode.get(name) ?? 0);

@@ -12,7 +12,7 @@ import { readLogs } from './node-logs.js';
 import { timesOf, type ClusterTimes } from './node-settings.js';
 import type { ChaosOptions } from './options.js';
 import { planFaults } from './plan.js';
-import { untilWhole } from './recovery.js';
+import { type Recovery, untilWhole } from './recovery.js';
 import { Sampler } from './sampler.js';
 import { Witness } from './witness.js';
 
@@ -145,7 +145,7 @@ class Run {
     this.#say('load begins');
     this.#messages.start(faultsUntilMs);
     await this.#schedules.start();
-    this.#wholeAtMs = (await this.#recover('the start')) ?? Date.now();
+    this.#wholeAtMs = (await this.#recover('the start')).atMs ?? Date.now();
     await this.#breakThings(faultsUntilMs);
     return await this.#windDown();
   }
@@ -161,7 +161,13 @@ class Run {
       this.#phase = `fault: ${fault.kind}`;
       this.#disturbed = true;
       const startedAtMs = Date.now();
-      const { nodes, detail } = await carryOut(fault, { cluster: this.#cluster, disturbances: this.#disturbances });
+      const { nodes, detail } = await carryOut(fault, {
+        cluster: this.#cluster,
+        disturbances: this.#disturbances,
+        witness: this.#witness,
+        api: this.#api,
+        schedules: this.#schedules,
+      });
       const note: FaultNote = {
         kind: fault.kind,
         nodes,
@@ -171,22 +177,24 @@ class Run {
         detail,
       };
       this.#faults.push(note);
-      note.recoveredAtMs = await this.#recover(`${fault.kind} ${nodes.length === 1 ? nodes[0] : ''} (${detail})`);
+      const recovery = await this.#recover(`${fault.kind} ${nodes.length === 1 ? nodes[0] : ''} (${detail})`);
+      note.recoveredAtMs = recovery.atMs;
+      note.ownedAtMs = recovery.ownedAtMs;
       longestMs = Math.max(longestMs, Date.now() - startedAtMs);
     }
     this.#phase = 'quiet';
     await delay(Math.max(0, untilMs - Date.now()));
   }
 
-  /** Waits until the cluster is whole again; null when it is not in time. */
-  async #recover(from: string): Promise<number | null> {
+  /** Waits until the cluster is whole again. */
+  async #recover(from: string): Promise<Recovery> {
     const sinceMs = Date.now();
     this.#phase = `recovering from ${from}`;
     const whole = await untilWhole(this.#cluster, this.#witness, RECOVERY_TIMEOUT_MS);
     this.#disturbed = false;
     if (whole.atMs === null) this.#say(`${from}: NOT whole again after ${RECOVERY_TIMEOUT_MS / 1_000} s: ${whole.why}`);
     else this.#say(`${from}: whole again after ${((whole.atMs - sinceMs) / 1_000).toFixed(1)} s`);
-    return whole.atMs;
+    return whole;
   }
 
   async #windDown(): Promise<RunResult> {

@@ -48,6 +48,10 @@ const LATE_SCHEDULES = `
   select id from schedules
   where state = 'active' and (next_fire_at is null or next_fire_at < now() - $1 * interval '1 millisecond')`;
 
+const OPEN_TRANSACTIONS = `
+  select pid || ' ' || state_change as mark from pg_stat_activity
+  where application_name like $1 and datname = current_database() and state = 'idle in transaction'`;
+
 const RETRY_MS = 250;
 
 export class Witness {
@@ -96,6 +100,12 @@ export class Witness {
   async lateSchedules(forMs: number): Promise<string[] | null> {
     const rows = await this.#rows<{ id: string }>(LATE_SCHEDULES, [forMs], 1).catch(() => null);
     return rows === null ? null : rows.map(({ id }) => id);
+  }
+
+  /** A node's connections on which a transaction stands still, each with the time at which that began; null when the table is away. */
+  async openTransactions(node: string): Promise<string[] | null> {
+    const rows = await this.#rows<{ mark: string }>(OPEN_TRANSACTIONS, [`carillon ${node}-%`], 1).catch(() => null);
+    return rows === null ? null : rows.map(({ mark }) => mark);
   }
 
   async stop(): Promise<void> {

@@ -18,6 +18,7 @@ import { Subscriptions } from '../queue/subscriptions.js';
 import type { ShardQueue } from '../queue/shard-queue.js';
 import type { Recorder } from '../table/recorder.js';
 import type { Database } from '../table/database.js';
+import { ABANDONED_AFTER_MS } from './times.js';
 import {
   endAbandoned,
   grantEpochs,
@@ -27,8 +28,6 @@ import {
   renewEpochs,
 } from '../table/epochs.js';
 
-/** A transaction of a node that runs is not idle for so long: its next statement follows at once. */
-const ABANDONED_AFTER_MS = 500;
 const DEATHS_REMEMBERED_MS = 5 * 60_000;
 /** A lock server's answer is waited for so long, as a part of a lease: several must fit into what is left of it. */
 const LOCK_ANSWER = 1 / 8;

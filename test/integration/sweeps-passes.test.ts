@@ -117,6 +117,19 @@ describe('a promotion', () => {
     expect((await open.queue.horizons(shard)).announcedAtMs).toBe(before.announcedAtMs);
   });
 
+  it('takes up what is due in the very millisecond of the last completed horizon, and not what is due before (issue 12)', async () => {
+    await promoted();
+    const { completedAtMs } = await open.queue.horizons(shard);
+    const atMs = completedAtMs - nowMs;
+    await insertAt([atMs - 1]);
+    const [at, after] = await insertAt([atMs, atMs + 1]);
+    await insertSchedule('before', atMs - 1);
+    const schedules = [await insertSchedule('at', atMs), await insertSchedule('after', atMs + 1)];
+    nowMs += HOUR;
+    await promoted();
+    expect((await due()).sort()).toEqual([at, after, ...schedules].sort());
+  });
+
   it('queues many rows of one millisecond, more than a batch', async () => {
     await insertAt(Array.from({ length: 30 }, () => 5 * SECOND));
     expect(await promoted()).toMatchObject({ queued: 30 });

@@ -11,6 +11,8 @@ const MAX_TAKEOVER_COMMANDS = 3;
 const OTHER_WORK = new Set(['accept', 'cancel', 'promote', 'settle', 'touch']);
 /** By so much may a node's idea of Redis's clock be ahead. */
 const EARLY_MS = 60;
+/** How often it is looked whether shards have actors. */
+const LOOK_EVERY_MS = 50;
 
 interface LastClaim {
   readonly epoch: number;
@@ -184,6 +186,23 @@ export class Checks implements NodeWatch {
       ({ fromMs, untilMs, node }) =>
         (node === null || node === first.by) && fromMs <= second.atMs && untilMs >= first.atMs,
     );
+  }
+
+  /** From now on a shard that has no actor for longer than this is a violation. */
+  boundOwnerless(nodes: readonly SimulatedNode[], mostMs: number): void {
+    const { world, shards } = this.#there;
+    const since = new Map<number, number>();
+    const look = (): void => {
+      const owned = new Set(nodes.filter(({ process }) => process.runs).flatMap((node) => node.holder.owned()));
+      for (let shard = 0; shard < shards; shard++) {
+        if (owned.has(shard)) since.delete(shard);
+        else if (!since.has(shard)) since.set(shard, world.nowMs);
+        const forMs = world.nowMs - (since.get(shard) ?? world.nowMs);
+        if (forMs > mostMs) this.#violate(`shard ${shard} has had no actor for ${forMs.toFixed(0)} ms`);
+      }
+      world.after(LOOK_EVERY_MS, look);
+    };
+    look();
   }
 
   /** When all faults are over and the time to recover has passed. */

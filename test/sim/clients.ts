@@ -4,9 +4,10 @@ import type { Redis } from 'ioredis';
 import { CarillonError } from '../../src/domain/errors.js';
 import type { SubscriberClient } from '../../src/queue/subscriptions.js';
 import type { Database, Queryable } from '../../src/table/database.js';
-import type { Link } from './link.js';
+import type { Later, Link } from './link.js';
 import { nameOfScript, type RedisServer, sha1 } from './redis-server.js';
 import type { TableServer } from './table-server.js';
+import { SqlError } from './table-transactions.js';
 
 /** Keys and arguments of a script, as the client flattens them. */
 function split(count: number, rest: readonly unknown[]): [string[], string[]] {
@@ -84,15 +85,40 @@ export function subscriberClient(link: Link, server: RedisServer): { client: Sub
   };
 }
 
-/** The pool: a request that is lost takes no other along. */
+/** As in src/table/database.ts. */
+const MAX_TRIES = 5;
+const CONFLICT_PAUSE_MS = 20;
+
+/** The pool: a request that is lost takes no other along; a transaction has a connection of its own, which ends with it. */
 export function tableClient(link: Link, server: TableServer): Database {
-  const send = async <Answer>(carryOut: () => Answer): Promise<Answer> => {
+  const send = async <Answer>(carryOut: () => Answer | Later<Answer>): Promise<Answer> => {
     try {
       return await link.send(carryOut);
     } catch (error) {
-      const text = error instanceof Error ? error.message : String(error);
-      if (text.startsWith('the simulation')) throw error;
-      throw new CarillonError('TABLE_UNAVAILABLE', `the table (PostgreSQL) is away: ${text}`, { cause: error });
+      throw tableError(error);
+    }
+  };
+  const once = async <Result>(work: (connection: Queryable) => Promise<Result>): Promise<Result> => {
+    const transaction = await send(() => server.transactions.begin(link));
+    const sendWithin = <Answer>(carryOut: () => Answer | Later<Answer>): Promise<Answer> =>
+      transaction.connection === link.connection
+        ? send(carryOut)
+        : Promise.reject(away(new Error('Connection terminated unexpectedly')));
+    const connection = {
+      run: (name: string, values: readonly unknown[]) =>
+        sendWithin(() => server.run(name, values, link.process, transaction)),
+      text: () => Promise.resolve([]),
+    } as Queryable;
+    try {
+      const result = await work(connection);
+      await sendWithin(() => server.transactions.commit(transaction));
+      return result;
+    } catch (error) {
+      // Rolled back, if PostgreSQL can be told.
+      sendWithin(() => server.transactions.end(transaction, new SqlError('25P01', 'rolled back'))).catch(
+        () => undefined,
+      );
+      throw error;
     }
   };
   const database: Pick<Database, 'run' | 'text' | 'transaction'> = {
@@ -101,15 +127,30 @@ export function tableClient(link: Link, server: TableServer): Database {
     // The only text that is asked for: whether the table takes writes.
     text: <Row extends object>() => send(() => [{ transaction_read_only: 'off' }] as unknown as Row[]),
     transaction: async (work) => {
-      await send(() => undefined);
-      const connection = {
-        run: (name: string, values: readonly unknown[]) => Promise.resolve(server.run(name, values, link.process)),
-        text: () => Promise.resolve([]),
-      } as Queryable;
-      const result = await work(connection);
-      await send(() => undefined);
-      return result;
+      for (let tries = 1; ; tries++) {
+        try {
+          return await once(work);
+        } catch (error) {
+          if (!(error instanceof SqlError)) throw error;
+          if (tries === MAX_TRIES) throw away(error);
+          await new Promise((resolve) => setTimeout(resolve, CONFLICT_PAUSE_MS * tries));
+        }
+      }
     },
   };
   return database as Database;
+}
+
+/** What stood still for too long, or waited too long for a lock, is tried again; everything else says that the table is away. */
+function tableError(error: unknown): unknown {
+  const text = error instanceof Error ? error.message : String(error);
+  if (text.startsWith('the simulation') || (error instanceof SqlError && ['25P03', '55P03'].includes(error.code))) {
+    return error;
+  }
+  return away(error);
+}
+
+function away(error: unknown): CarillonError {
+  const text = error instanceof Error ? error.message : String(error);
+  return new CarillonError('TABLE_UNAVAILABLE', `the table (PostgreSQL) is away: ${text}`, { cause: error });
 }

@@ -3,6 +3,8 @@
 import type { Checks, Disturbance } from './checks.js';
 import { SimulatedNode, type Surroundings, TIMES } from './node.js';
 import type { RedisServer } from './redis-server.js';
+import type { Server } from './server.js';
+import type { Transaction } from './table-transactions.js';
 
 /** Most processes of one cluster at a time. */
 const MAX_NODES = 5;
@@ -24,11 +26,15 @@ export type FaultKind =
   | 'stall'
   | 'break'
   | 'cut off'
-  | 'table away';
+  | 'table away'
+  | 'freeze in transaction'
+  | 'stop in transaction'
+  | 'cut from one store';
 
 export const EVERY_FAULT: readonly FaultKind[] = [
   ...(['freeze', 'freeze', 'freeze', 'kill', 'kill', 'stop', 'join', 'lock server', 'lock server', 'flush'] as const),
   ...(['failover', 'failover', 'redis away', 'stall', 'stall', 'stall', 'break', 'break', 'table away'] as const),
+  ...(['freeze in transaction', 'freeze in transaction', 'cut from one store', 'cut from one store'] as const),
 ];
 
 export class Faults {
@@ -38,12 +44,19 @@ export class Faults {
   readonly nodes: SimulatedNode[] = [];
   #born = 0;
   #isOver = false;
+  /** What waits for a transaction to stand still. */
+  #onStill: ((transaction: Transaction) => void) | null = null;
   readonly deaths = new Map<string, number>();
+  /** How often something was struck. */
+  count = 0;
 
   constructor(around: Surroundings, checks: Checks, kinds: readonly FaultKind[]) {
     this.#around = around;
     this.#checks = checks;
     this.#kinds = kinds;
+    around.table.transactions.onStill = (transaction) => {
+      if (!this.#isOver) this.#onStill?.(transaction);
+    };
   }
 
   /** Nodes that are there, frozen or not. */
@@ -93,6 +106,7 @@ export class Faults {
     const { world, redis, table } = this.#around;
     const { chance } = world;
     const victim = chance.pick(this.live);
+    this.count += 1;
     switch (kind) {
       case 'freeze': {
         this.#freeze(victim, chance.between(100, 3 * TIMES.leaseMs));
@@ -142,6 +156,18 @@ export class Faults {
         this.#cutOff(victim);
         return;
       }
+      case 'freeze in transaction': {
+        this.#withinTransaction(victim, () => this.#freeze(victim, chance.between(500, 3 * TIMES.leaseMs)));
+        return;
+      }
+      case 'stop in transaction': {
+        this.#stopWithinTransaction(victim);
+        return;
+      }
+      case 'cut from one store': {
+        this.#cutFromOneStore(victim);
+        return;
+      }
       case 'table away': {
         const downMs = chance.between(200, 5_000);
         table.kill();
@@ -154,6 +180,48 @@ export class Faults {
 
   #freeze(victim: SimulatedNode | undefined, durationMs: number): void {
     victim?.process.freeze(durationMs);
+    this.#disturb(victim?.id ?? null, durationMs);
+  }
+
+  /** Strikes as soon as a transaction of the node stands still: before the first of its statements, between two, or before the commit. */
+  #withinTransaction(victim: SimulatedNode | undefined, strike: (transaction: Transaction) => void): void {
+    const least = this.#around.world.chance.whole(0, 1);
+    this.#onStill = (transaction) => {
+      if (transaction.link.process !== victim?.process || transaction.locks.size < least) return;
+      this.#onStill = null;
+      strike(transaction);
+    };
+  }
+
+  /** Its shards go to others while a transaction of it, that hears nothing any more, holds on to one of them. */
+  #stopWithinTransaction(victim: SimulatedNode | undefined): void {
+    if (victim === undefined || this.live.length <= MIN_NODES) return;
+    this.#onStill = (transaction) => {
+      const holdsShard = [...transaction.locks.keys()].some((row) => row.startsWith('shard '));
+      if (transaction.link.process !== victim.process || !holdsShard) return;
+      this.#onStill = null;
+      const durationMs = 2 * TIMES.leaseMs;
+      this.#around.world.note(`${victim.id} hears nothing from the table within a transaction`);
+      transaction.link.stall(durationMs);
+      this.#disturb(victim.id, durationMs);
+      victim.stop();
+    };
+  }
+
+  /** All its connections to one store, or to all lock servers, while the others go on: broken, or silent. */
+  #cutFromOneStore(victim: SimulatedNode | undefined): void {
+    const { world, redis, table, lockServers } = this.#around;
+    const { chance } = world;
+    const store: readonly Server[] = chance.pick<readonly Server[]>([[redis], [table], lockServers]) ?? [];
+    const durationMs = chance.between(TIMES.leaseMs / 2, 2.5 * TIMES.leaseMs);
+    const isSilent = chance.happens(0.5);
+    const names = store.map(({ name }) => name).join(', ');
+    world.note(`${victim?.id ?? ''} is cut off from ${names} for ${durationMs.toFixed(0)} ms`);
+    for (const link of victim?.links ?? []) {
+      if (!store.includes(link.server)) continue;
+      link.stall(durationMs);
+      if (!isSilent) link.reset();
+    }
     this.#disturb(victim?.id ?? null, durationMs);
   }
 

@@ -23,6 +23,11 @@ interface LinkSettings {
   readonly onReady?: () => void;
 }
 
+/** An answer that the server does not have yet. */
+export class Later<Answer> {
+  constructor(readonly begin: (resolve: (answer: Answer) => void, reject: (error: Error) => void) => void) {}
+}
+
 const RECONNECT_MS = 60;
 
 export class Link {
@@ -44,6 +49,10 @@ export class Link {
     return this.#settings.process;
   }
 
+  get server(): Server {
+    return this.#settings.server;
+  }
+
   get isStalled(): boolean {
     return this.process.world.nowMs < this.#stalledUntilMs;
   }
@@ -58,7 +67,7 @@ export class Link {
   }
 
   /** Sends a request. Rejects when there is no connection, when it breaks, or when no answer comes in time. */
-  send<Answer>(carryOut: () => Answer): Promise<Answer> {
+  send<Answer>(carryOut: () => Answer | Later<Answer>): Promise<Answer> {
     const { process, server, timeoutMs, troubles } = this.#settings;
     const { world } = process;
     if (!this.#isOpen) return Promise.reject(new Error('Connection is closed.'));
@@ -86,6 +95,10 @@ export class Link {
           return;
         }
         const answer = attempt(carryOut);
+        if (answer instanceof Later) answer.begin(reply, (error) => reply(new Failed(error)));
+        else reply(answer);
+      };
+      const reply = (answer: Answer | Failed): void => {
         if (world.chance.happens(troubles.lostAnswer)) {
           this.reset();
           return;
@@ -123,6 +136,7 @@ export class Link {
     const { process } = this.#settings;
     this.#isOpen = false;
     this.#connection += 1;
+    this.#settings.server.lostConnection(this);
     process.deliver(process.world.nowMs, () => {
       for (const fail of [...this.#pending]) fail(new Error('Connection is closed.'));
       this.#settings.onClosed?.();
@@ -157,7 +171,7 @@ class Failed {
   constructor(readonly error: Error) {}
 }
 
-function attempt<Answer>(carryOut: () => Answer): Answer | Failed {
+function attempt<Answer>(carryOut: () => Answer | Later<Answer>): Answer | Later<Answer> | Failed {
   try {
     return carryOut();
   } catch (error) {

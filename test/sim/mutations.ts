@@ -11,6 +11,7 @@ export interface Mutation {
   readonly name: string;
   readonly spoil: Spoil;
   readonly faults: readonly FaultKind[];
+  readonly ownerlessMs?: number;
 }
 
 const PREFIX = 'carillon';
@@ -153,6 +154,17 @@ export const MUTATIONS: readonly Mutation[] = [
         ),
         settings: { ...parts.settings, recheckAfterMs: Infinity },
       }),
+    },
+  },
+  {
+    name: 'grants wait for locks',
+    faults: ['stop in transaction', 'join'],
+    // What a transaction holds is free when that has stood still for half a second, everything else at once.
+    ownerlessMs: 1_500,
+    spoil: {
+      table: (table) => {
+        table.skipsLocked = false;
+      },
     },
   },
 ];

@@ -10,6 +10,7 @@ import { Slots } from '../../src/actor/slots.js';
 import { Sweeper } from '../../src/actor/sweeper.js';
 import { RECHECK_AFTER_MS } from '../../src/domain/cancel-times.js';
 import { CarillonError } from '../../src/domain/errors.js';
+import { ABANDONED_AFTER_MS } from '../../src/compose/times.js';
 import { ID_CHANCE_BYTES, messageId } from '../../src/domain/ids.js';
 import type { Message } from '../../src/domain/message.js';
 import { shardOfMessage } from '../../src/domain/shard.js';
@@ -25,7 +26,8 @@ import { encodePayload } from '../../src/queue/payload.js';
 import { watchRedis } from '../../src/queue/redis-watch.js';
 import { ShardQueue } from '../../src/queue/shard-queue.js';
 import { Subscriptions } from '../../src/queue/subscriptions.js';
-import { grantEpochs, overtakenShards, overtakeEpochs, renewEpochs } from '../../src/table/epochs.js';
+import { endAbandoned, grantEpochs, overtakenShards, overtakeEpochs, renewEpochs } from '../../src/table/epochs.js';
+import { isAway, type Database } from '../../src/table/database.js';
 import { Recorder } from '../../src/table/recorder.js';
 import { redisClient, subscriberClient, tableClient } from './clients.js';
 import type { Destinations } from './destinations.js';
@@ -33,26 +35,11 @@ import { Link, type LinkTroubles } from './link.js';
 import { Process } from './process.js';
 import type { RedisServer } from './redis-server.js';
 import type { TableServer } from './table-server.js';
+import { QUEUE_TIMES, SWEEPS, TIMES } from './times.js';
+
 import type { World } from './world.js';
 
-export const TIMES = {
-  leaseMs: 5_000,
-  heartbeatMs: 1_000,
-  joinGraceMs: 6_000,
-  handoversMax: 32,
-  handoverMs: 50,
-  touchMs: 5_000,
-  drainMs: 5_000,
-  visibilityMs: 15_000,
-  payloadFreshMs: 5_000,
-  idleClaimMs: 5_000,
-  rescueEveryMs: 8_000,
-  promoteEveryMs: 60_000,
-  redisTimeoutMs: 5_000,
-  tableTimeoutMs: 10_000,
-  lockTimeoutMs: 625,
-  deathsRememberedMs: 5 * 60_000,
-} as const;
+export { TIMES } from './times.js';
 
 /** What the nodes of a simulation share. */
 export interface Surroundings {
@@ -84,6 +71,7 @@ type LocksOfMembership = Pick<ShardLocks, 'held' | 'acquire' | 'extend' | 'relea
 
 export interface Spoil {
   readonly redis?: (redis: RedisServer) => void;
+  readonly table?: (table: TableServer) => void;
   readonly parts?: (parts: ActorParts) => ActorParts;
   readonly authority?: (authority: EpochAuthority, redis: RedisServer, process: Process) => EpochAuthority;
   readonly locks?: (locks: ShardLocks, holder: ShardHolder) => LocksOfMembership;
@@ -109,6 +97,7 @@ export class SimulatedNode {
   readonly recorder: Recorder;
   readonly #around: Surroundings;
   readonly #queue: ShardQueue;
+  readonly #database: Database;
   readonly #offers: Offers;
   readonly #cancellation: Cancellation;
   readonly #channels: Channels;
@@ -155,13 +144,8 @@ export class SimulatedNode {
     const client = redisClient(redisLink, redis, (script, [key = '']) => around.watch.onCommand(this, script, key));
     this.#redis = client;
     const database = tableClient(tableLink, table);
-    const queueTimes = {
-      answerMs: TIMES.redisTimeoutMs,
-      visibilityMs: TIMES.visibilityMs,
-      payloadFreshMs: TIMES.payloadFreshMs,
-      tombstoneMs: 600_000,
-    };
-    this.#queue = new ShardQueue(client, PREFIX, queueTimes, clock);
+    this.#database = database;
+    this.#queue = new ShardQueue(client, PREFIX, QUEUE_TIMES, clock);
     const queue = this.#queue;
     this.recorder = new Recorder(database, clock, {
       deduplicationMs: 60_000,
@@ -177,12 +161,7 @@ export class SimulatedNode {
         database,
         queue,
         clock,
-        settings: {
-          horizonMs: 3_600_000,
-          promoteEveryMs: TIMES.promoteEveryMs,
-          batch: 100,
-          createdBeforeMs: 2 * TIMES.payloadFreshMs,
-        },
+        settings: SWEEPS,
       },
       { shards: around.shards, promoteEveryMs: TIMES.promoteEveryMs, rescueEveryMs: TIMES.rescueEveryMs },
       log,
@@ -199,7 +178,7 @@ export class SimulatedNode {
       renew: (node, held) => renewEpochs(database, node, held),
       overtake: (node, stored) => overtakeEpochs(database, node, stored),
       overtaken: (held) => overtakenShards(database, held),
-      endAbandoned: () => Promise.resolve([]),
+      endAbandoned: (shards) => endAbandoned(database, shards, ABANDONED_AFTER_MS),
     };
     const spoil = around.spoil ?? {};
     const fencing = new Fencing({
@@ -286,6 +265,7 @@ export class SimulatedNode {
         return;
       }
       this.hasJoined = true;
+      this.#fireOn();
       await this.membership.start();
     });
   }
@@ -315,8 +295,7 @@ export class SimulatedNode {
     this.process.kill();
     const { redis, table, lockServers } = this.#around;
     for (const link of this.links) {
-      for (const server of [redis, ...lockServers]) server.forget(link);
-      table.links.delete(link);
+      for (const server of [redis, table, ...lockServers]) server.forget(link);
     }
   }
 
@@ -352,6 +331,26 @@ export class SimulatedNode {
         // The client is told to try again.
         if (!(error instanceof CarillonError)) throw error;
       }
+    });
+  }
+
+  /** Schedules are not simulated, but what firing them locks is: the shard's row, until the occurrences are committed. */
+  #fireOn(): void {
+    const { world, table, watch } = this.#around;
+    this.process.time.after(TIMES.fireEveryMs * world.chance.between(0.5, 1.5), () => {
+      if (this.isStopping) return;
+      const shard = world.chance.pick(this.holder.owned());
+      this.#fireOn();
+      if (shard === undefined || !this.recorder.isAvailable) return;
+      const epoch = table.shards[shard]?.epoch ?? 0;
+      this.#database
+        .transaction(async (connection) => {
+          await connection.run('fire-schedules', [[shard], [epoch]]);
+          await connection.run('insert-attempts');
+        })
+        .catch((error: unknown) => {
+          if (!isAway(error)) watch.onTrouble(this, `a fire failed: ${String(error)}`);
+        });
     });
   }
 

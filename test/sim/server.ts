@@ -31,6 +31,11 @@ export class Server {
     for (const link of this.links) link.reset();
   }
 
+  /** A connection broke; whether the server hears of it is its own matter. */
+  lostConnection(_link: Link): void {
+    // Most keep nothing of a connection.
+  }
+
   rise(): void {
     if (!this.isUp) this.world.note(`${this.name} is up`);
     this.isUp = true;

@@ -21,8 +21,13 @@ class Greedy {
   readonly locks: ShardLocks;
   lost = 0;
 
-  constructor(world: World, id: string, servers: readonly RedisServer[]) {
-    this.process = new Process(world, id, 1 + world.chance.between(-0.003, 0.003));
+  constructor(
+    world: World,
+    id: string,
+    servers: readonly RedisServer[],
+    pace = 1 + world.chance.between(-0.003, 0.003),
+  ) {
+    this.process = new Process(world, id, pace);
     const { process } = this;
     const troubles = { lostRequest: 0.001, lostAnswer: 0.001, longDelay: 0.02, longDelayMs: 400 };
     const clients = servers.map((server) =>
@@ -90,6 +95,45 @@ async function inLockWorld(seed: number, work: (locks: LockWorld) => Promise<voi
 }
 
 const SEEDS = Array.from({ length: 5 }, (_, index) => index + 1);
+
+/** A process's clock and those of the servers differ by so much in a second, at most: what the drift allowance is for. */
+const MOST_DRIFT = 0.0098;
+
+it.each(SEEDS)(
+  'a process whose clock is slow lets its locks go before the servers do (issue 12, seed %i)',
+  async (seed) => {
+    const uninstall = installTurns();
+    try {
+      const world = new World(seed);
+      const server = new RedisServer(world, 'lock');
+      server.put(BOOT_KEY, String(server.timeMs() - 60_000), { id: '' });
+      const { process, locks } = new Greedy(world, 'slow', [server], 1 - MOST_DRIFT);
+      while (locks.held().length < SHARDS.length) await world.step();
+      // From now on nothing comes through.
+      server.freeze(10 * LEASE_MS);
+      const isLocked = (shard: number): boolean => server.get(`carillon:{locks}:lease:${shard}`) !== null;
+      let endedAtMs = Infinity;
+      for (let ms = 1; ms <= 2 * LEASE_MS; ms++) {
+        world.after(
+          ms,
+          () => {
+            const held = locks.held();
+            if (held.length === 0) endedAtMs = Math.min(endedAtMs, world.nowMs);
+            expect(held.filter((shard) => !isLocked(shard))).toEqual([]);
+            expect(SHARDS.filter((shard) => locks.isTrusted(shard) && !isLocked(shard))).toEqual([]);
+          },
+          process.time,
+        );
+      }
+      const untilMs = world.nowMs + 2 * LEASE_MS;
+      while (world.nowMs < untilMs) await world.step();
+      // It had them for nearly the whole lease.
+      expect(endedAtMs - (untilMs - 2 * LEASE_MS)).toBeGreaterThan(0.7 * LEASE_MS);
+    } finally {
+      uninstall();
+    }
+  },
+);
 
 describe('locks on three servers', { timeout: 120_000 }, () => {
   it.each(SEEDS)('are kept when one server is killed (seed %i)', (seed) =>

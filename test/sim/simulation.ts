@@ -1,5 +1,6 @@
 // One simulation: a cluster, work, faults, and the time to get over them; the same for the same seed.
 
+import { transactionLimits } from '../../src/compose/transaction-limits.js';
 import { Checks } from './checks.js';
 import { Destinations } from './destinations.js';
 import { EVERY_FAULT, type FaultKind, Faults } from './faults.js';
@@ -10,8 +11,9 @@ import { installTurns } from './turns.js';
 import { World } from './world.js';
 
 export interface SimulationSettings {
-  /** The steps after which faults end. */
-  readonly steps?: number;
+  /** How long things go wrong, in virtual milliseconds from the start; longer where that brings too few disturbances. */
+  readonly faultsMs?: number;
+  readonly leastDisturbances?: number;
   readonly faults?: readonly FaultKind[];
   readonly spoil?: Spoil;
   /** 0: the data Redis keeps the locks. */
@@ -20,6 +22,8 @@ export interface SimulationSettings {
   readonly nodes?: number;
   /** Whether nothing that goes wrong is a reason to move a shard. */
   readonly mayNotMove?: boolean;
+  /** For how long a shard may be without an actor at most; any time when left out. */
+  readonly ownerlessMs?: number;
 }
 
 export interface SimulationResult {
@@ -28,7 +32,13 @@ export interface SimulationResult {
   readonly violations: readonly string[];
   readonly lines: readonly string[];
   readonly steps: number;
+  /** From the start until things no longer went wrong, and how often something did. */
+  readonly faultsMs: number;
+  readonly disturbances: number;
   readonly virtualMs: number;
+  /** Transactions that stood still until PostgreSQL ended them, and shards that a grant left out because of one. */
+  readonly abandoned: number;
+  readonly skippedGrants: number;
   readonly messages: number;
   readonly claims: number;
   /** Cancels that were acknowledged. */
@@ -39,7 +49,10 @@ export interface SimulationResult {
   readonly maxTakeoverCommands: number;
 }
 
-const DEFAULT_STEPS = 3_000;
+const FAULTS_MS = 30_000;
+const LEAST_DISTURBANCES = 10;
+/** Shards move only when somebody asks for it in some simulations: what is asked for comes in this time, or never. */
+const FAULTS_MAX_MS = 10 * FAULTS_MS;
 /** Work comes in, in the mean, so often. */
 const MESSAGE_EVERY_MS = 250;
 const MAX_DELAY_MS = 6_000;
@@ -59,7 +72,7 @@ const SETTLE_MS = 75_000;
 export async function simulate(seed: number, settings: SimulationSettings = {}): Promise<SimulationResult> {
   const uninstall = installTurns();
   try {
-    return await run(new Simulation(seed, settings), settings.steps ?? DEFAULT_STEPS);
+    return await run(new Simulation(seed, settings), settings);
   } finally {
     uninstall();
   }
@@ -74,6 +87,7 @@ export class Simulation {
   readonly #mayNotMove: boolean;
   readonly #mayGoBack: boolean;
   readonly #nodes: number | undefined;
+  readonly #ownerlessMs: number | undefined;
 
   constructor(
     readonly seed: number,
@@ -95,7 +109,7 @@ export class Simulation {
       shards,
       redis,
       lockServers: own.length === 0 ? [redis] : own,
-      table: new TableServer(world, shards),
+      table: new TableServer(world, shards, transactionLimits(TIMES.leaseMs)),
       destinations: new Destinations(world),
       troubles:
         kinds.length === 0
@@ -105,12 +119,14 @@ export class Simulation {
       ...(settings.spoil === undefined ? {} : { spoil: settings.spoil }),
     };
     settings.spoil?.redis?.(redis);
+    settings.spoil?.table?.(this.around.table);
     this.checks.watch(this.around);
     this.checks.locksMayGoBack = own.length === 0 && (kinds.includes('failover') || kinds.includes('flush'));
     this.#mayGoBack = kinds.includes('failover');
     this.#nodes = settings.nodes;
     this.#mayNotMove = settings.mayNotMove ?? false;
     this.faults = new Faults(this.around, this.checks, kinds);
+    this.#ownerlessMs = settings.ownerlessMs;
   }
 
   begin(): void {
@@ -126,6 +142,7 @@ export class Simulation {
     world.after(calmMs + world.chance.between(4_000, 9_000), () => {
       this.checks.mayNotMove = this.#mayNotMove;
       faults.begin();
+      if (this.#ownerlessMs !== undefined) this.checks.boundOwnerless(faults.nodes, this.#ownerlessMs);
     });
   }
 
@@ -175,15 +192,20 @@ export class Simulation {
   }
 }
 
-async function run(simulation: Simulation, steps: number): Promise<SimulationResult> {
+async function run(simulation: Simulation, settings: SimulationSettings): Promise<SimulationResult> {
   const { world, faults, checks, seed, around } = simulation;
   const startedAtMs = world.nowMs;
   simulation.begin();
   const goOn = async (isOver: () => boolean): Promise<void> => {
     while (world.violations.length === 0 && !isOver() && (await world.step()));
   };
-  await goOn(() => world.steps >= steps);
+  const { faultsMs = FAULTS_MS, leastDisturbances = LEAST_DISTURBANCES } = settings;
+  await goOn(() => {
+    const sinceMs = world.nowMs - startedAtMs;
+    return sinceMs >= faultsMs && (faults.count >= leastDisturbances || sinceMs >= FAULTS_MAX_MS);
+  });
   faults.end();
+  const faultsEndedMs = world.nowMs - startedAtMs;
   await goOn(() => faults.arePast);
   world.note('all is well again');
   const recoveredAtMs = world.nowMs + simulation.recoveryMs();
@@ -209,7 +231,11 @@ async function run(simulation: Simulation, steps: number): Promise<SimulationRes
     violations: world.violations,
     lines: world.lastLines,
     steps: world.steps,
+    faultsMs: faultsEndedMs,
+    disturbances: faults.count,
     virtualMs: world.nowMs - startedAtMs,
+    abandoned: around.table.transactions.abandoned,
+    skippedGrants: around.table.skippedGrants,
     messages: around.table.messages.size,
     claims: checks.claims,
     cancels: checks.cancels,

@@ -1,8 +1,11 @@
 // A simulated table: epochs and messages, and what our statements (src/table/sql) do to them, by the statements' names.
 
 import type { DispatchRow } from '../../src/table/message-columns.js';
+import type { TransactionLimits } from '../../src/table/database.js';
+import type { Later, Link } from './link.js';
 import type { Caller } from './redis-server.js';
 import { Server } from './server.js';
+import { type RowLock, SqlError, type Transaction, Transactions } from './table-transactions.js';
 import type { World } from './world.js';
 
 interface ShardEpoch {
@@ -23,6 +26,7 @@ type Values = readonly unknown[];
 export class TableServer extends Server {
   readonly shards: ShardEpoch[];
   readonly messages = new Map<string, MessageRow>();
+  readonly transactions: Transactions;
   /** Changed by those who want to know what a wrong authority does. */
   readonly statements: Record<string, (values: Values) => object[]>;
   /** Told of messages that are read to be sent. */
@@ -30,12 +34,24 @@ export class TableServer extends Server {
   /** Told of each grant. */
   onGrant: (shard: number, from: string | null, to: string) => void = () => undefined;
 
-  constructor(world: World, shards: number) {
+  /** Whether a grant leaves out what others have locked, as grant-epochs.sql does. */
+  skipsLocked = true;
+  skippedGrants = 0;
+
+  constructor(world: World, shards: number, limits: TransactionLimits) {
     super(world, 'table');
+    this.transactions = new Transactions(world, limits);
     this.shards = Array.from({ length: shards }, () => ({ epoch: 0, node: null }));
     this.statements = {
       'grant-epochs': ([node, shards]) =>
-        (shards as number[]).map((shard) => this.#raise(shard, this.#of(shard).epoch + 1, node as string)),
+        (shards as number[])
+          .filter((shard) => !this.#skips(shard))
+          .map((shard) => this.#raise(shard, this.#of(shard).epoch + 1, node as string)),
+      'fire-schedules': ([shards, epochs]) =>
+        (shards as number[]).flatMap((shard, index) =>
+          this.#of(shard).epoch === (epochs as number[])[index] ? [{ shard, tenant_id: null, id: null }] : [],
+        ),
+      'end-abandoned': ([shards, idleMs]) => this.#endAbandoned(shards as number[], idleMs as number),
       'renew-epochs': ([node, shards, held]) =>
         (shards as number[]).flatMap((shard, index) => {
           const { epoch, node: owner } = this.#of(shard);
@@ -76,11 +92,92 @@ export class TableServer extends Server {
     };
   }
 
-  run(name: string, values: Values, by: Caller): object[] {
+  /** Runs a statement, by itself where no transaction is given: at once, or as soon as the rows that it locks are free. */
+  run(name: string, values: Values, by: Caller, transaction: Transaction | null = null): object[] | Later<object[]> {
     const statement = this.statements[name];
     if (statement === undefined) throw new Error(`the simulation has no model of ${name}.sql`);
-    if (name === 'select-dispatch') this.onRead(values[0] as string[], by);
-    return statement(values);
+    const locks = this.#locksOf(name, values);
+    return this.transactions.run(transaction, locks, () => {
+      if (name === 'select-dispatch') this.onRead(values[0] as string[], by);
+      return transaction === null ? statement(values) : this.#staged(transaction, locks, () => statement(values));
+    });
+  }
+
+  /** A process that ended: its kernel closes its connections. */
+  forget(link: Link): void {
+    for (const transaction of this.transactions.ofLink(link)) this.transactions.end(transaction, CONNECTION_LOST);
+    this.links.delete(link);
+  }
+
+  /** One in two is half open: PostgreSQL is not told, and the transaction ends by its limit. */
+  override lostConnection(link: Link): void {
+    if (this.isUp && this.world.chance.happens(0.5)) return;
+    for (const transaction of this.transactions.ofLink(link)) this.transactions.end(transaction, CONNECTION_LOST);
+  }
+
+  override kill(): void {
+    for (const transaction of this.transactions.all) this.transactions.end(transaction, CONNECTION_LOST);
+    super.kill();
+  }
+
+  #skips(shard: number): boolean {
+    const isLocked = this.transactions.isLocked(null, [shardLock(shard)]);
+    if (isLocked) this.skippedGrants += 1;
+    return isLocked;
+  }
+
+  #locksOf(name: string, values: Values): RowLock[] {
+    const isOwn = (shard: number, index: number): boolean => this.#of(shard).epoch === (values[1] as number[])[index];
+    switch (name) {
+      case 'grant-epochs':
+        return this.skipsLocked ? [] : (values[1] as number[]).map(shardLock);
+      case 'renew-epochs':
+      case 'overtake-epochs':
+        return (values[1] as number[]).map(shardLock);
+      case 'fire-schedules':
+        return (values[0] as number[]).filter(isOwn).map((shard) => ({ ...shardLock(shard), shared: true }));
+      case 'record-outcomes':
+        return (values[0] as string[]).map(messageLock);
+      case 'cancel-messages':
+      case 'confirm-cancels':
+        return (values[1] as string[]).map(messageLock);
+      default:
+        return [];
+    }
+  }
+
+  /** What a statement changes within a transaction is seen by others when that is committed. */
+  #staged(transaction: Transaction, locks: readonly RowLock[], statement: () => object[]): object[] {
+    const { messages, world } = this;
+    const ids = locks.map(({ row }) => row.replace(/^message /, ''));
+    const rows = ids.flatMap((id) => messages.get(id) ?? []);
+    const before = rows.map((row) => ({ ...row }));
+    const known = messages.size;
+    const result = statement();
+    rows.forEach((row, index) => {
+      const after = { ...row };
+      Object.assign(row, before[index]);
+      transaction.writes.push(() => {
+        if (after.endedAtMs !== row.endedAtMs) after.endedAtMs = world.nowMs;
+        Object.assign(row, after);
+      });
+    });
+    // A map keeps the order in which rows came: those that came last are new.
+    const inserted = [...messages].slice(known);
+    for (const [id] of inserted) messages.delete(id);
+    transaction.writes.push(() => inserted.forEach(([id, row]) => messages.set(id, row)));
+    return result;
+  }
+
+  #endAbandoned(shards: readonly number[], idleMs: number): object[] {
+    const former = new Set(shards.flatMap((shard) => this.#of(shard).node ?? []));
+    return this.transactions.standingStill(former, idleMs).map((transaction) => {
+      const { id } = transaction.link.process;
+      const stoodMs = this.world.nowMs - (transaction.idleSinceMs ?? 0);
+      this.world.note(`table is told to end a transaction of ${id}`);
+      this.transactions.end(transaction, new SqlError('57P01', 'terminating connection due to administrator command'));
+      return { name: `carillon ${id}`, idle_ms: Math.round(stoodMs), ended: true };
+    });
   }
 
   #of(shard: number): ShardEpoch {
@@ -180,6 +277,16 @@ export class TableServer extends Server {
       return [{ id }];
     });
   }
+}
+
+const CONNECTION_LOST = new SqlError('08006', 'Connection terminated unexpectedly');
+
+function messageLock(id: string): RowLock {
+  return { row: `message ${id}`, shared: false };
+}
+
+function shardLock(shard: number): RowLock {
+  return { row: `shard ${shard}`, shared: false };
 }
 
 function copyOf(row: MessageRow | undefined): MessageRow[] {

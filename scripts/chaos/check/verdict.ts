@@ -3,10 +3,13 @@ import { UNHANDLED_REJECTION } from '../../../src/telemetry/logger.js';
 import type { Evidence, FaultKind, FaultNote } from '../evidence.js';
 import { Findings, spreadOf, type Finding, type Spread } from './findings.js';
 import { measureLag } from './lag.js';
+import { judgeLateness } from './lateness.js';
 import { judgeMessages } from './messages.js';
 import { judgeOwnership } from './ownership.js';
+import { judgePresence } from './presence.js';
 import { judgeRepeats } from './repeats.js';
 import { judgeSchedules } from './schedules.js';
+import { judgeTakeovers } from './takeovers.js';
 
 /** One fault: how long it lasted, how long the cluster then needed to be whole again, and what it cost. */
 export interface FaultFigures {
@@ -62,6 +65,9 @@ export function judgeRun(evidence: Evidence, only: readonly FaultKind[] = []): V
     ...repeats.unexplained,
     ...ownership.epochFaults,
     ...ownership.ownerless,
+    ...judgeTakeovers(evidence),
+    ...judgeLateness(evidence),
+    ...judgePresence(evidence),
     ...conduct(evidence),
     ...gracefulOnly(only, repeats.duplicates),
   ];

@@ -107,8 +107,8 @@ export function goodRun(changes: Partial<Evidence> = {}): Evidence {
     publishes: [publish('msg_1', 1)],
     cancels: [],
     schedules: [],
-    samples: [],
-    events: [],
+    samples: [{ atMs: T0 + 30_000, idleSchedules: [], queuedBeyondHorizon: [], orphanShards: 0 }],
+    events: [{ node: 'node-1', identity: 'node-1-00000001', level: 30, msg: 'ready', atMs: T0 - 4_000, fields: {} }],
     ...changes,
   };
 }
