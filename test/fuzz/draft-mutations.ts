@@ -119,7 +119,7 @@ export const DRAFT_MUTATIONS: Readonly<Record<string, DraftMutation>> = {
   },
   'odd setting of an item': (draft, { random, drafts }) => {
     const items = draft.body !== null && 'json' in draft.body ? draft.body.json : null;
-    const item = Array.isArray(items) ? random.pick(items) : null;
+    const item = Array.isArray(items) && items.length > 0 ? random.pick(items) : null;
     if (typeof item !== 'object' || item === null || Array.isArray(item)) return;
     const [name, value] = drafts.setting(random);
     const odd = random.happens(0.7) ? random.pick(kindOf('', name).odd) : value;
