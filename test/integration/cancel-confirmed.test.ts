@@ -1,48 +1,26 @@
 // An acknowledged cancel is delivered by nobody (issue 12, entry 3): through a node that cannot reach Redis, and while a call begins.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { Redis } from 'ioredis';
-import { TcpPath } from '../../scripts/chaos/tcp-path.js';
 import { shardOfMessage } from '../../src/domain/shard.js';
 import { shardKeys } from '../../src/queue/keys.js';
-import { startTestNode, TEST_SHARDS, type TestNode } from '../support/node.js';
+import { TEST_SHARDS, type TestNode } from '../support/node.js';
 import type { Answer as Answering } from '../support/sink.js';
+import { startTwoNodes, type TwoNodes } from '../support/two-nodes.js';
 import { publish, rowOf, until } from '../support/work.js';
 
-/** Serves alone at first, so that it owns the shards. */
-let owner: TestNode;
-/** Reaches Redis by a path that can be cut. */
-let remote: TestNode;
-let path: TcpPath;
-/** For looking into Redis. */
-let client: Redis;
-
+let nodes: TwoNodes;
+let { owner, remote, path, client } = {} as TwoNodes;
 beforeAll(async () => {
-  owner = await startTestNode();
-  const redis = new URL(owner.config.CARILLON_REDIS_URL);
-  path = await TcpPath.open(Number(redis.port));
-  redis.port = String(path.port);
-  redis.hostname = '127.0.0.1';
-  remote = await startTestNode({
-    CARILLON_DATABASE_URL: owner.config.CARILLON_DATABASE_URL,
-    CARILLON_REDIS_PREFIX: owner.config.CARILLON_REDIS_PREFIX,
-    CARILLON_REDIS_URL: redis.href,
-    CARILLON_JOIN_GRACE_MS: 60_000,
-  });
+  nodes = await startTwoNodes();
+  ({ owner, remote, path, client } = nodes);
   // Redis keeps no payloads in the first second after a shard was filled.
-  client = new Redis(owner.config.CARILLON_REDIS_URL);
   for (let shard = 0; shard < TEST_SHARDS; shard++) {
     const { state } = shardKeys(owner.config.CARILLON_REDIS_PREFIX, shard);
     await until(async () => expect(Number(await client.hget(state, 'filled'))).toBeLessThan(Date.now() - 1_100));
   }
 });
 afterEach(() => path.set({ kind: 'open' }));
-afterAll(async () => {
-  client.disconnect();
-  await remote.stop();
-  await owner.stop();
-  path.close();
-});
+afterAll(() => nodes.stop());
 
 interface Answer {
   readonly status: number;

@@ -2,41 +2,20 @@
 // what was acknowledged while Redis was out of reach holds.
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { Redis } from 'ioredis';
-import { TcpPath } from '../../scripts/chaos/tcp-path.js';
 import { shardOfSchedule } from '../../src/domain/shard.js';
 import { scheduleEntry, shardKeys } from '../../src/queue/keys.js';
-import { startTestNode, TEST_SHARDS, type TestNode } from '../support/node.js';
+import { TEST_SHARDS } from '../support/node.js';
+import { startTwoNodes, type TwoNodes } from '../support/two-nodes.js';
 import { cronAt, schedule, scheduleOf, startMetronome, until } from '../support/work.js';
 
-let owner: TestNode;
-/** Reaches Redis by a path that can be cut. */
-let remote: TestNode;
-let path: TcpPath;
-/** For looking into Redis. */
-let client: Redis;
-
+let nodes: TwoNodes;
+let { owner, remote, path, client } = {} as TwoNodes;
 beforeAll(async () => {
-  owner = await startTestNode();
-  const redis = new URL(owner.config.CARILLON_REDIS_URL);
-  path = await TcpPath.open(Number(redis.port));
-  redis.port = String(path.port);
-  redis.hostname = '127.0.0.1';
-  remote = await startTestNode({
-    CARILLON_DATABASE_URL: owner.config.CARILLON_DATABASE_URL,
-    CARILLON_REDIS_PREFIX: owner.config.CARILLON_REDIS_PREFIX,
-    CARILLON_REDIS_URL: redis.href,
-    CARILLON_JOIN_GRACE_MS: 60_000,
-  });
-  client = new Redis(owner.config.CARILLON_REDIS_URL);
+  nodes = await startTwoNodes();
+  ({ owner, remote, path, client } = nodes);
 });
 afterEach(() => path.set({ kind: 'open' }));
-afterAll(async () => {
-  client.disconnect();
-  await remote.stop();
-  await owner.stop();
-  path.close();
-});
+afterAll(() => nodes.stop());
 
 async function tenantId(): Promise<number> {
   const [row] = await owner.database.text<{ id: number }>(`select id from tenants where name = 'default'`);
