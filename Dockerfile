@@ -8,6 +8,7 @@ COPY package.json package-lock.json ./
 RUN npm ci --include=dev --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json vite.config.ts ./
 COPY src ./src
+COPY cli ./cli
 COPY cluster ./cluster
 COPY scripts ./scripts
 COPY bench ./bench

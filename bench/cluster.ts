@@ -5,8 +5,8 @@
  */
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { startHaproxy } from '../cluster/haproxy.js';
-import { freePort } from '../cluster/ports.js';
+import { startHaproxy } from '../cluster/haproxy/haproxy.js';
+import { freePort } from '../cluster/system/ports.js';
 import { type CarillonNode, publishAll, startCarillon } from './carillon-node.js';
 import { expectMessages, now, onCourse, sleep, sleepUntil, type Course } from './course.js';
 import { median, printTable, rounded, writeRecord } from './figures.js';

@@ -45,7 +45,7 @@ const LOADERS = 2;
 /** Nobody listens there: what is loaded must not be delivered. */
 export const NOWHERE = 'http://127.0.0.1:9/nowhere';
 const TEMPLATE = 'template';
-const MIGRATIONS = new URL('../src/table/migrations/', import.meta.url);
+const MIGRATIONS = new URL('../src/postgres/migrations/', import.meta.url);
 const POLL_MS = 50;
 
 /** Opens the table with so many rows; fills it first where it has not been. */

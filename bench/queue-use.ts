@@ -1,5 +1,5 @@
 /** What lies in Redis, and how much memory it takes. */
-import { shardKeys } from '../src/queue/keys.js';
+import { shardKeys } from '../src/redis/keys.js';
 import { sleep } from './course.js';
 import type { BenchStores } from './stores.js';
 

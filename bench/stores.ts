@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { startPostgres, startRedis, type LocalStore } from '../cluster/local-stores.js';
+import { startPostgres, startRedis, type LocalStore } from '../cluster/stores/local-stores.js';
 
 export interface BenchStores {
   /** Also for logs; deleted at the end. */

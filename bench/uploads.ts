@@ -4,7 +4,7 @@
  * within bounds. The same deliveries without uploads come first, since latencies depend on the machine. Ends with 1 when a figure is missed.
  */
 import { parseArgs } from 'node:util';
-import { heapArguments } from '../cluster/heap-limit.js';
+import { heapArguments } from '../cluster/nodes/heap-limit.js';
 import { adminBearer, call, publishAll, startCarillon, type CarillonNode } from './carillon-node.js';
 import { Child } from './child.js';
 import { expectMessages, now, onCourse, sleep, sleepUntil, warmUp, type Course } from './course.js';

@@ -2,7 +2,7 @@
 import { appendFileSync, chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { listenForStop } from '../cluster/stop-signals.js';
+import { listenForStop } from '../cluster/system/stop-signals.js';
 import { judgeRun } from './chaos/check/verdict.js';
 import { LiveView } from './chaos/live-view.js';
 import { readOptions } from './chaos/options.js';

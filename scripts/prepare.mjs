@@ -102,7 +102,7 @@ function readPackages(file) {
 
 /**
  * Development packages are wanted whatever the environment says: the build needs them. Install scripts are not: what the
- * PostgreSQL package does in its script, cluster/postgres-binaries.ts does when it starts.
+ * PostgreSQL package does in its script, cluster/stores/postgres-binaries.ts does when it starts.
  */
 async function install() {
   const args = ['ci', '--include=dev', '--include=optional', '--ignore-scripts', '--no-audit', '--no-fund'];

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import path from 'node:path';
 import { SETTINGS, type SettingName } from '../src/config.js';
 import { formatDuration } from '../src/domain/duration.js';
-import { repositoryRoot } from './cli/connection.js';
+import { repositoryRoot } from '../cli/connection.js';
 
 type Setting = (typeof SETTINGS)[SettingName];
 

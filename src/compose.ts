@@ -24,16 +24,16 @@ import { makeSweeper } from './compose/sweeper.js';
 import { tierBounds } from './compose/tier-bounds.js';
 import { HORIZON_MARGIN_MS } from './actor/sweeps/promote.js';
 import { queueTimes } from './compose/times.js';
-import { createRedis, openRedis } from './queue/connect.js';
-import { Offers } from './queue/offers.js';
-import { nodeClock, RedisClock } from './queue/redis-clock.js';
-import { watchRedis } from './queue/redis-watch.js';
-import { ShardQueue } from './queue/shard-queue.js';
-import { ClockCheck } from './table/clock-check.js';
-import type { Database } from './table/database.js';
-import { Maintenance, partitionBounds } from './table/maintenance.js';
-import { migrate } from './table/migrate.js';
-import { Recorder } from './table/recorder.js';
+import { createRedis, openRedis } from './redis/connect.js';
+import { Offers } from './redis/offers.js';
+import { nodeClock, RedisClock } from './redis/redis-clock.js';
+import { watchRedis } from './redis/redis-watch.js';
+import { ShardQueue } from './redis/shard-queue.js';
+import { ClockCheck } from './postgres/clock-check.js';
+import type { Database } from './postgres/database.js';
+import { Maintenance, partitionBounds } from './postgres/maintenance.js';
+import { migrate } from './postgres/migrate.js';
+import { Recorder } from './postgres/messages/recorder.js';
 import { NodeMetrics } from './telemetry/metrics.js';
 
 export interface Node {

@@ -30,6 +30,7 @@ const sources = filesBelow('src', /\.ts$/);
 const tests = filesBelow('test', /\.ts$/);
 const page = filesBelow('web', /\.tsx?$/);
 const tools = [
+  ...filesBelow('cli', /\.(ts|mjs)$/),
   ...filesBelow('cluster', /\.ts$/),
   ...filesBelow('scripts', /\.(ts|mjs)$/),
   ...filesBelow('bench', /\.ts$/),
@@ -65,21 +66,21 @@ const MAY_KNOW: Readonly<Record<string, readonly string[]>> = {
   settings: [],
   config: ['domain', 'settings'],
   telemetry: ['domain', 'config'],
-  table: ['domain'],
-  queue: ['domain'],
+  postgres: ['domain'],
+  redis: ['domain'],
   delivery: ['domain'],
-  intake: ['domain', 'table', 'queue'],
-  actor: ['domain', 'table', 'queue', 'delivery'],
-  membership: ['domain', 'table', 'queue', 'delivery', 'actor'],
+  intake: ['domain', 'postgres', 'redis'],
+  actor: ['domain', 'postgres', 'redis', 'delivery'],
+  membership: ['domain', 'postgres', 'redis', 'delivery', 'actor'],
   // The API judges destinations at publish by the rules of delivery, and gives work to the intake.
-  api: ['domain', 'config', 'table', 'intake', 'delivery'],
-  admin: ['domain', 'config', 'table', 'intake', 'telemetry'],
+  api: ['domain', 'config', 'postgres', 'intake', 'delivery'],
+  admin: ['domain', 'config', 'postgres', 'intake', 'telemetry'],
   compose: [
     'domain',
     'config',
     'telemetry',
-    'table',
-    'queue',
+    'postgres',
+    'redis',
     'delivery',
     'intake',
     'actor',
@@ -92,9 +93,9 @@ const MAY_KNOW: Readonly<Record<string, readonly string[]>> = {
 
 /** Packages that only some rooms may use. */
 const PACKAGE_ROOMS: Readonly<Record<string, readonly string[]>> = {
-  ioredis: ['queue', 'compose', 'membership'],
+  ioredis: ['redis', 'compose', 'membership'],
   redlock: ['membership'],
-  pg: ['table'],
+  pg: ['postgres'],
   undici: ['delivery'],
   'ipaddr.js': ['delivery'],
   'prom-client': ['telemetry'],
@@ -104,7 +105,7 @@ const PACKAGE_ROOMS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Issue 11, A9: what servers and files say reaches a terminal by the screen alone, which neutralises it. */
-const MAY_WRITE: readonly string[] = ['scripts/cli/io.ts', 'scripts/cli/screen.ts'];
+const MAY_WRITE: readonly string[] = ['cli/io.ts', 'cli/screen.ts'];
 
 const report = (faults: readonly string[]): void => expect(faults, faults.join('\n')).toEqual([]);
 
@@ -227,7 +228,7 @@ describe('the clock and chance', () => {
     const wall = /\bDate\.now\b|\bnew Date\(\s*\)/;
     report(
       uses(
-        sources.filter(({ file }) => file !== 'src/queue/redis-clock.ts'),
+        sources.filter(({ file }) => file !== 'src/redis/redis-clock.ts'),
         wall,
       ),
     );
@@ -253,8 +254,8 @@ describe('texts of others', () => {
   it('become times by rules of ours: Date.parse repairs days and takes the machine’s zone', () => {
     // What our own stores, nodes and scripts have written.
     const own = [
-      'src/table/partitions.ts',
-      'src/table/binary-arrays.ts',
+      'src/postgres/partitions.ts',
+      'src/postgres/binary-arrays.ts',
       'scripts/chaos/node-logs.ts',
       'scripts/chaos/receiver-process.ts',
     ];
@@ -288,7 +289,7 @@ describe('a stored request (issue 11, A6)', () => {
   const outside = (may: RegExp): Source[] => sources.filter(({ file }) => !may.test(file));
 
   it('is read by what sends it again, and by nobody who shows it', () => {
-    const may = /^src\/(?:table\/|api\/(?:dead-letter-retry|export-items)\.ts$)/;
+    const may = /^src\/(?:postgres\/|api\/(?:dead-letter-retry|export-items)\.ts$)/;
     report(uses(outside(may), /\bundisclosed\b|\bstoredRequest\b/));
   });
 
@@ -327,7 +328,7 @@ describe('Lua and SQL', () => {
   it('that are named exist', () => {
     const known = new Set(statements.map(({ file }) => nameOf(file)));
     const named = sources
-      .filter(({ file }) => /^src\/(?:table|intake)\//.test(file))
+      .filter(({ file }) => /^src\/(?:postgres|intake)\//.test(file))
       .flatMap(({ file, text }) =>
         [...text.matchAll(/\.run(?:<[^()]*>)?\(\s*'([a-z-]+)'/g)].map(([, name = '']) => [file, name]),
       );
@@ -403,7 +404,7 @@ describe('tests', () => {
 
 describe('the command line client', () => {
   it('writes to its outputs in one place, and makes JSON for them there', () => {
-    const client = tools.filter(({ file }) => file === 'scripts/cli.ts' || file.startsWith('scripts/cli/'));
+    const client = tools.filter(({ file }) => file.startsWith('cli/') && file.endsWith('.ts'));
     expect(client.length).toBeGreaterThan(10);
     report(
       client
@@ -411,7 +412,7 @@ describe('the command line client', () => {
         .flatMap(({ file, text }) =>
           [
             ...text.matchAll(/\b(?:console|process\.(?:stdout|stderr))\.?\w*|\bwriteSync\b|\\u001b|\.out\([^)]*JSON/g),
-          ].map(([found]) => `${file} has ${found}: write with the screen (scripts/cli/screen.ts)`),
+          ].map(([found]) => `${file} has ${found}: write with the screen (cli/screen.ts)`),
         ),
     );
   });

@@ -1,10 +1,10 @@
 /** The cluster under test: nodes behind a load balancer, each with its own paths to stores that may be broken. */
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { startHaproxy } from '../../cluster/haproxy.js';
-import { identify } from '../../cluster/processes.js';
-import type { LocalStore } from '../../cluster/local-stores.js';
-import { stablePort } from '../../cluster/stable-port.js';
+import { startHaproxy } from '../../cluster/haproxy/haproxy.js';
+import { identify } from '../../cluster/system/processes.js';
+import type { LocalStore } from '../../cluster/stores/local-stores.js';
+import { stablePort } from '../../cluster/system/stable-port.js';
 import { ChaosNode } from './node.js';
 import { nodeEnvironment, type ClusterTimes } from './node-settings.js';
 import { startPaths, type Paths } from './paths.js';

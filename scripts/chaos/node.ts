@@ -4,8 +4,8 @@ import { closeSync, openSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { isReady } from '../../cluster/node-process.js';
-import { identify, signal, type ProcessIdentity } from '../../cluster/processes.js';
+import { isReady } from '../../cluster/nodes/node-process.js';
+import { identify, signal, type ProcessIdentity } from '../../cluster/system/processes.js';
 import type { Life } from './evidence.js';
 
 export type NodeState = 'down' | 'starting' | 'ready' | 'stopping' | 'frozen';

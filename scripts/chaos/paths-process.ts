@@ -1,5 +1,5 @@
 /** The paths between nodes and stores, in a process of their own; if the script is killed, it ends what the script leaves behind. */
-import { signal, type ProcessIdentity } from '../../cluster/processes.js';
+import { signal, type ProcessIdentity } from '../../cluster/system/processes.js';
 import { answerParent } from './child-channel.js';
 import { TcpPath, type PathMode } from './tcp-path.js';
 

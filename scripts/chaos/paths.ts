@@ -1,5 +1,5 @@
 /** The paths between each node and each store, as the script sees them. */
-import type { ProcessIdentity } from '../../cluster/processes.js';
+import type { ProcessIdentity } from '../../cluster/system/processes.js';
 import { ChildChannel } from './child-channel.js';
 import type { PathMode } from './tcp-path.js';
 

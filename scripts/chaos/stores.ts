@@ -2,9 +2,9 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { Redis } from 'ioredis';
-import { startPostgres, startRedis, type LocalStore } from '../../cluster/local-stores.js';
-import { identify, signal, untilGone } from '../../cluster/processes.js';
-import { stablePort } from '../../cluster/stable-port.js';
+import { startPostgres, startRedis, type LocalStore } from '../../cluster/stores/local-stores.js';
+import { identify, signal, untilGone } from '../../cluster/system/processes.js';
+import { stablePort } from '../../cluster/system/stable-port.js';
 import type { StoreUrls } from './paths.js';
 
 const LOCK_SERVERS = 3;

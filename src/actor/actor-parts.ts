@@ -2,9 +2,9 @@
 
 import type { Logger } from 'pino';
 import type { Clock, ProcessTime } from '../domain/clock.js';
-import type { Offers } from '../queue/offers.js';
-import type { ShardQueue } from '../queue/shard-queue.js';
-import type { Recorder } from '../table/recorder.js';
+import type { Offers } from '../redis/offers.js';
+import type { ShardQueue } from '../redis/shard-queue.js';
+import type { Recorder } from '../postgres/messages/recorder.js';
 import type { Admission } from './admission.js';
 import type { Attempts, Following } from './attempts.js';
 import type { FaultyEntries } from './faulty-entries.js';

@@ -11,9 +11,9 @@ import type { Chance, Clock } from '../domain/clock.js';
 import { depthOf, depthRefusal } from '../domain/depth.js';
 import { type MessageId, toWireMessageId } from '../domain/ids.js';
 import type { Message } from '../domain/message.js';
-import type { NewMessage } from '../table/message-columns.js';
-import type { Outcome, Recorded } from '../table/outcomes.js';
-import type { Recorder } from '../table/recorder.js';
+import type { NewMessage } from '../postgres/messages/message-columns.js';
+import type { Outcome, Recorded } from '../postgres/messages/outcomes.js';
+import type { Recorder } from '../postgres/messages/recorder.js';
 import { type CallbackSettings, callbacksOf } from './callbacks.js';
 
 export interface AttemptSettings extends CallbackSettings {

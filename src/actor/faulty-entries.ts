@@ -7,10 +7,10 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
-import { parseScheduleEntry, type ScheduleKeyOfEntry } from '../queue/keys.js';
-import type { Offers } from '../queue/offers.js';
-import { isAboutValues, isStatementError } from '../table/database.js';
-import type { Recorder } from '../table/recorder.js';
+import { parseScheduleEntry, type ScheduleKeyOfEntry } from '../redis/keys.js';
+import type { Offers } from '../redis/offers.js';
+import { isAboutValues, isStatementError } from '../postgres/database.js';
+import type { Recorder } from '../postgres/messages/recorder.js';
 
 /** How long an entry waits whose store is unavailable. */
 const UNAVAILABLE_MS = 500;

@@ -9,13 +9,13 @@ import { CarillonError } from '../domain/errors.js';
 import type { Message } from '../domain/message.js';
 import { type OccurrenceSettings, planOccurrences } from '../domain/occurrence.js';
 import { tierOf, type TierBounds } from '../domain/tier.js';
-import type { ScheduleKeyOfEntry } from '../queue/keys.js';
-import type { Offers } from '../queue/offers.js';
-import { encodePayload } from '../queue/payload.js';
-import type { QueueEntry, ShardQueue, Firing as QueueFiring } from '../queue/shard-queue.js';
-import type { Fired } from '../table/fires.js';
-import { GroupCommit } from '../table/group-commit.js';
-import type { ClaimedSchedule, Recorder } from '../table/recorder.js';
+import type { ScheduleKeyOfEntry } from '../redis/keys.js';
+import type { Offers } from '../redis/offers.js';
+import { encodePayload } from '../redis/payload.js';
+import type { QueueEntry, ShardQueue, Firing as QueueFiring } from '../redis/shard-queue.js';
+import type { Fired } from '../postgres/schedules/fires.js';
+import { GroupCommit } from '../postgres/group-commit.js';
+import type { ClaimedSchedule, Recorder } from '../postgres/messages/recorder.js';
 
 export interface FiringSettings extends OccurrenceSettings {
   readonly tiers: TierBounds;

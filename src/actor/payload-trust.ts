@@ -3,8 +3,8 @@
 
 import type { Clock } from '../domain/clock.js';
 import type { Message } from '../domain/message.js';
-import { decodePayload } from '../queue/payload.js';
-import type { Claim } from '../queue/shard-queue.js';
+import { decodePayload } from '../redis/payload.js';
+import type { Claim } from '../redis/shard-queue.js';
 
 export class PayloadTrust {
   readonly #shard: number;

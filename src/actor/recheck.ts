@@ -2,7 +2,7 @@
 // seen (domain/cancel-times.ts).
 
 import type { Message } from '../domain/message.js';
-import type { StoredMessage } from '../table/message-columns.js';
+import type { StoredMessage } from '../postgres/messages/message-columns.js';
 import type { ActorParts } from './actor-parts.js';
 
 /** So often in a row is a row read again: reads that take as long as that are repeated, but not for ever, since PostgreSQL may be that slow. */

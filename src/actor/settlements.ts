@@ -1,6 +1,6 @@
 // The ends of a shard's claims on their way to the queue: those of one turn of the event loop go together.
 
-import type { Settlement, ShardQueue } from '../queue/shard-queue.js';
+import type { Settlement, ShardQueue } from '../redis/shard-queue.js';
 
 export class Settlements {
   readonly #shard: number;

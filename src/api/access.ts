@@ -3,7 +3,7 @@
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { invariant } from '../domain/errors.js';
-import { tenantNamed } from '../table/tenants.js';
+import { tenantNamed } from '../postgres/tenants/tenants.js';
 import { actsForTenant, admit, Authenticator, bearerToken, ConfiguredAdmin, TENANT_HEADER } from './auth.js';
 import type { KnownPaths } from './known-paths.js';
 import type { ApiArea, ApiServices } from './services.js';

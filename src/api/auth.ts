@@ -3,7 +3,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
-import type { Queryable } from '../table/database.js';
+import type { Queryable } from '../postgres/database.js';
 import {
   findToken,
   type KnownToken,
@@ -11,7 +11,7 @@ import {
   TOKEN_USE_EVERY_MS,
   tokenHash,
   type TokenHolder,
-} from '../table/tokens.js';
+} from '../postgres/tenants/tokens.js';
 
 /** Most tokens a node remembers, known ones and unknown ones apart: a flood of wrong tokens must not push out right ones. */
 export const TOKEN_CACHE_ENTRIES = { known: 10_000, unknown: 1_000 } as const;

@@ -1,7 +1,7 @@
 // Callbacks of large messages are stored without what they repeat of these; readers are shown the whole.
 
 import { completeCallbackBody } from '../delivery/callback.js';
-import { getMessage, type MessageRecord } from '../table/message-reads.js';
+import { getMessage, type MessageRecord } from '../postgres/messages/message-reads.js';
 import { readOne, type ReadingRequest } from './reading.js';
 import type { ApiServices } from './services.js';
 

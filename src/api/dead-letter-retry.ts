@@ -6,7 +6,7 @@ import type { HeaderMap, Message } from '../domain/message.js';
 import { CarillonError } from '../domain/errors.js';
 import { mergeRedactFields } from '../domain/redaction.js';
 import { shardOfMessage } from '../domain/shard.js';
-import type { DeadLetter } from '../table/dead-letters.js';
+import type { DeadLetter } from '../postgres/messages/dead-letters.js';
 import { valueOf } from './delivery-headers.js';
 import { readSubmission, type MessageSettings } from './message-headers.js';
 import type { RequestSettings } from './request-settings.js';

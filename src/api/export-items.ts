@@ -6,8 +6,8 @@ import { formatDuration } from '../domain/duration.js';
 import { toWireMessageId } from '../domain/ids.js';
 import type { CallbackSpec, DeliveryPolicy, HeaderMap, Request } from '../domain/message.js';
 import type { Schedule } from '../domain/schedule.js';
-import { fromDeliveryOptions } from '../table/delivery-options.js';
-import type { PendingMessage } from '../table/pending-pages.js';
+import { fromDeliveryOptions } from '../postgres/messages/delivery-options.js';
+import type { PendingMessage } from '../postgres/messages/pending-pages.js';
 import { decodeHeaderText } from './header-text.js';
 
 export const ExportItem = Type.Object({

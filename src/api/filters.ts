@@ -6,7 +6,7 @@ import { CarillonError } from '../domain/errors.js';
 import { fromWireMessageId, type MessageId } from '../domain/ids.js';
 import type { MessageState } from '../domain/message.js';
 import { nearestName } from '../domain/nearest-name.js';
-import type { MessageFilter } from '../table/message-filter.js';
+import type { MessageFilter } from '../postgres/messages/message-filter.js';
 import { parseInstant } from './instant.js';
 import { parseJson } from './json-body.js';
 

@@ -6,9 +6,9 @@ import { deadLetterId } from '../domain/dead-letter.js';
 import { toWireMessageId } from '../domain/ids.js';
 import type { HeaderMap } from '../domain/message.js';
 import type { ShownCallback } from '../domain/shown-request.js';
-import type { DeadLetterRecord } from '../table/dead-letters.js';
-import type { EventDetail } from '../table/events.js';
-import type { MessageRecord } from '../table/message-reads.js';
+import type { DeadLetterRecord } from '../postgres/messages/dead-letters.js';
+import type { EventDetail } from '../postgres/events/events.js';
+import type { MessageRecord } from '../postgres/messages/message-reads.js';
 import { decodeHeaderText } from './header-text.js';
 
 /** What an object on the wire is made of before absent fields are left out. */

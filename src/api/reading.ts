@@ -2,7 +2,7 @@
 // the answer.
 
 import type { FastifyRequest } from 'fastify';
-import type { BoundedReads } from '../table/reads.js';
+import type { BoundedReads } from '../postgres/reads.js';
 import type { ApiServices } from './services.js';
 
 export type ReadingRequest = Pick<FastifyRequest, 'raw' | 'tenantId'>;

@@ -3,9 +3,9 @@
 import { deadLetterId } from '../domain/dead-letter.js';
 import { toWireMessageId } from '../domain/ids.js';
 import type { HeaderMap } from '../domain/message.js';
-import type { AttemptRecord } from '../table/events.js';
-import type { MessageRecord } from '../table/message-reads.js';
-import type { Run } from '../table/runs.js';
+import type { AttemptRecord } from '../postgres/events/events.js';
+import type { MessageRecord } from '../postgres/messages/message-reads.js';
+import type { Run } from '../postgres/runs/runs.js';
 import { answerHeaders, bytesView, headerText, present } from './message-view.js';
 
 /** One row of the record. */

@@ -4,8 +4,8 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.js';
 import type { Chance, Clock } from '../domain/clock.js';
 import type { Intake } from '../intake/intake.js';
-import type { Database } from '../table/database.js';
-import type { ReadPool } from '../table/reads.js';
+import type { Database } from '../postgres/database.js';
+import type { ReadPool } from '../postgres/reads.js';
 
 export interface Readiness {
   readonly ok: boolean;

@@ -3,9 +3,9 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
 import type { Chance } from '../domain/clock.js';
-import type { Database } from '../table/database.js';
-import { dropEnvironmentToken, ensureTenant } from '../table/tenants.js';
-import { setEnvironmentAdminToken } from '../table/tokens.js';
+import type { Database } from '../postgres/database.js';
+import { dropEnvironmentToken, ensureTenant } from '../postgres/tenants/tenants.js';
+import { setEnvironmentAdminToken } from '../postgres/tenants/tokens.js';
 
 const DEFAULT_TENANT = 'default';
 

@@ -11,13 +11,13 @@ import { Membership, type MembershipEvents } from '../membership/membership.js';
 import { Roster } from '../membership/roster.js';
 import { ShardHolder } from '../membership/shard-holder.js';
 import { ShardLocks } from '../membership/shard-locks.js';
-import { Channels } from '../queue/channels.js';
-import { ConsoleChannels } from '../queue/console-channels.js';
-import { createRedis, createSubscriber, openRedis } from '../queue/connect.js';
-import { Subscriptions } from '../queue/subscriptions.js';
-import type { ShardQueue } from '../queue/shard-queue.js';
-import type { Recorder } from '../table/recorder.js';
-import type { Database } from '../table/database.js';
+import { Channels } from '../redis/channels.js';
+import { ConsoleChannels } from '../redis/console-channels.js';
+import { createRedis, createSubscriber, openRedis } from '../redis/connect.js';
+import { Subscriptions } from '../redis/subscriptions.js';
+import type { ShardQueue } from '../redis/shard-queue.js';
+import type { Recorder } from '../postgres/messages/recorder.js';
+import type { Database } from '../postgres/database.js';
 import { ABANDONED_AFTER_MS } from './times.js';
 import {
   endAbandoned,
@@ -26,7 +26,7 @@ import {
   overtakeEpochs,
   readShards,
   renewEpochs,
-} from '../table/epochs.js';
+} from '../postgres/shards/epochs.js';
 
 const DEATHS_REMEMBERED_MS = 5 * 60_000;
 /** A lock server's answer is waited for so long, as a part of a lease: several must fit into what is left of it. */

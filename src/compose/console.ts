@@ -15,10 +15,10 @@ import { Authenticator, bearerToken, ConfiguredAdmin } from '../api/auth.js';
 import { callerIpOfRaw } from '../api/request-source.js';
 import { adminOrigins, type Config } from '../config.js';
 import type { Clock } from '../domain/clock.js';
-import { readLevels, readMemory } from '../queue/levels.js';
-import type { Offers } from '../queue/offers.js';
-import type { Database } from '../table/database.js';
-import type { Recorder } from '../table/recorder.js';
+import { readLevels, readMemory } from '../redis/levels.js';
+import type { Offers } from '../redis/offers.js';
+import type { Database } from '../postgres/database.js';
+import type { Recorder } from '../postgres/messages/recorder.js';
 import { processTime, type NodeCluster } from './cluster.js';
 import type { NodeDiary } from './hooks.js';
 

@@ -4,9 +4,9 @@
 
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
-import { Database } from '../table/database.js';
-import { connectionName } from '../table/epochs.js';
-import { ReadPool } from '../table/reads.js';
+import { Database } from '../postgres/database.js';
+import { connectionName } from '../postgres/shards/epochs.js';
+import { ReadPool } from '../postgres/reads.js';
 import { transactionLimits } from './transaction-limits.js';
 
 export interface DatabasePools {

@@ -5,9 +5,9 @@ import type { Sweeper } from '../actor/sweeper.js';
 import type { Membership } from '../membership/membership.js';
 import type { ShardHolder } from '../membership/shard-holder.js';
 import type { ShardLocks } from '../membership/shard-locks.js';
-import type { Offers } from '../queue/offers.js';
-import type { ClockCheck } from '../table/clock-check.js';
-import type { Recorder } from '../table/recorder.js';
+import type { Offers } from '../redis/offers.js';
+import type { ClockCheck } from '../postgres/clock-check.js';
+import type { Recorder } from '../postgres/messages/recorder.js';
 import type { NodeMetrics } from '../telemetry/metrics.js';
 
 export function watchLevels(

@@ -3,9 +3,9 @@
 import type { Logger } from 'pino';
 import { Sweeper } from '../actor/sweeper.js';
 import type { Config } from '../config.js';
-import type { RedisClock } from '../queue/redis-clock.js';
-import type { ShardQueue } from '../queue/shard-queue.js';
-import type { Database } from '../table/database.js';
+import type { RedisClock } from '../redis/redis-clock.js';
+import type { ShardQueue } from '../redis/shard-queue.js';
+import type { Database } from '../postgres/database.js';
 import type { NodeHooks } from './hooks.js';
 import { sweepSettings } from './times.js';
 

@@ -2,7 +2,7 @@
 
 import type { SweepSettings } from '../actor/sweeps/sweep.js';
 import type { Config } from '../config.js';
-import type { QueueTimes } from '../queue/shard-queue.js';
+import type { QueueTimes } from '../redis/shard-queue.js';
 
 /** How old an accept may be to bring its payload to Redis. */
 const PAYLOAD_FRESH_MS = 5_000;

@@ -1,7 +1,7 @@
 // How long a node's transactions may stand still: less than a lease, so that what a frozen node had locked is free when its shards are taken over.
 
 import { invariant } from '../domain/errors.js';
-import type { TransactionLimits } from '../table/database.js';
+import type { TransactionLimits } from '../postgres/database.js';
 
 /** Parts of a lease. What waits for a lock of a frozen node outlives that node's transaction. */
 const IDLE = 0.5;

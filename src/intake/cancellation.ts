@@ -13,11 +13,11 @@ import { CANCEL_WAIT_MS } from '../domain/cancel-times.js';
 import type { Clock, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import { type MessageId, messageIdTimeMs } from '../domain/ids.js';
-import type { Offers } from '../queue/offers.js';
-import type { CancelResult } from '../queue/shard-queue.js';
-import { type Canceled, cancelMessages, confirmCancels } from '../table/cancels.js';
-import type { Database } from '../table/database.js';
-import { lookUntil, releaseHeld } from '../table/outcomes.js';
+import type { Offers } from '../redis/offers.js';
+import type { CancelResult } from '../redis/shard-queue.js';
+import { type Canceled, cancelMessages, confirmCancels } from '../postgres/messages/cancels.js';
+import type { Database } from '../postgres/database.js';
+import { lookUntil, releaseHeld } from '../postgres/messages/outcomes.js';
 
 /** So often the cancel asks whether a claim ended. */
 const ASK_EVERY_MS = 50;

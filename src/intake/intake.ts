@@ -2,10 +2,10 @@
 
 import type { MessageId } from '../domain/ids.js';
 import type { Message } from '../domain/message.js';
-import type { Acceptance, Submission } from '../table/accepts.js';
+import type { Acceptance, Submission } from '../postgres/messages/accepts.js';
 import type { Schedule, ScheduleDefinition } from '../domain/schedule.js';
-import type { BatchedSchedule, BatchResult } from '../table/schedule-batches.js';
-export type { Acceptance, KeyClaim, Submission } from '../table/accepts.js';
+import type { BatchedSchedule, BatchResult } from '../postgres/schedules/schedule-batches.js';
+export type { Acceptance, KeyClaim, Submission } from '../postgres/messages/accepts.js';
 
 /** Work and changes from clients. All methods throw CarillonError TABLE_UNAVAILABLE when the table is away. */
 export interface Intake {

@@ -2,8 +2,8 @@
 
 import type { Logger } from 'pino';
 import { CarillonError } from '../domain/errors.js';
-import type { Abandoned } from '../table/epochs.js';
-import type { Fence, ShardQueue } from '../queue/shard-queue.js';
+import type { Abandoned } from '../postgres/shards/epochs.js';
+import type { Fence, ShardQueue } from '../redis/shard-queue.js';
 
 /** The table's side: who was granted what. */
 export interface EpochAuthority {

@@ -8,7 +8,7 @@ import type { Logger } from 'pino';
 import type { Cancel, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import { Signal } from '../actor/signal.js';
-import type { Channels } from '../queue/channels.js';
+import type { Channels } from '../redis/channels.js';
 import { eligibleMembers, isStarting, newcomers } from './eligibility.js';
 import { planOwners } from './plan.js';
 import type { Roster, RosterView } from './roster.js';

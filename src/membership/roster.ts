@@ -2,7 +2,7 @@
 // wrong at any time, and each heartbeat says again what the node knows to be so.
 
 import type { Cluster, Redis } from 'ioredis';
-import { queueError, Script } from '../queue/script.js';
+import { queueError, Script } from '../redis/script.js';
 import type { Owners } from './plan.js';
 
 /** What a node tells of itself. */

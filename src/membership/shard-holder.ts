@@ -6,8 +6,8 @@ import { ShardActor } from '../actor/shard-actor.js';
 import type { Sweeper } from '../actor/sweeper.js';
 import type { Cancel, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
-import type { Channels } from '../queue/channels.js';
-import { GroupCommit } from '../table/group-commit.js';
+import type { Channels } from '../redis/channels.js';
+import { GroupCommit } from '../postgres/group-commit.js';
 import type { Fenced, Fencing } from './fencing.js';
 
 export interface HolderSettings {

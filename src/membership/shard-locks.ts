@@ -10,7 +10,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import { ExecutionError, Lock, default as Redlock, ResourceLockedError } from 'redlock';
 import type { ProcessTime } from '../domain/clock.js';
-import { Script } from '../queue/script.js';
+import { Script } from '../redis/script.js';
 
 export interface ShardLockSettings {
   /** First part of each key, e.g. `carillon:{locks}:`; with braces, so that all lie in one slot where the data Redis is a cluster. */

@@ -2,8 +2,8 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { identify } from '../../cluster/processes.js';
-import { isFree } from '../../cluster/ports.js';
+import { identify } from '../../cluster/system/processes.js';
+import { isFree } from '../../cluster/system/ports.js';
 import { LocalCluster, pidsOf, type Launcher } from '../support/launcher.js';
 import { startSink } from '../support/sink.js';
 import { stablePort } from '../support/stable-port.js';

@@ -4,7 +4,7 @@
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { fromWireMessageId } from '../../src/domain/ids.js';
-import type { Database } from '../../src/table/database.js';
+import type { Database } from '../../src/postgres/database.js';
 import { sized } from '../support/crash-scenario.js';
 import { migratedDatabase, openDatabase, TEST_ADMIN_TOKEN, TEST_TOKEN } from '../support/node.js';
 import { nodeProcess, type NodeProcess } from '../support/node-process.js';

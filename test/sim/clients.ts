@@ -2,8 +2,8 @@
 
 import type { Redis } from 'ioredis';
 import { CarillonError } from '../../src/domain/errors.js';
-import type { SubscriberClient } from '../../src/queue/subscriptions.js';
-import type { Database, Queryable } from '../../src/table/database.js';
+import type { SubscriberClient } from '../../src/redis/subscriptions.js';
+import type { Database, Queryable } from '../../src/postgres/database.js';
 import type { Later, Link } from './link.js';
 import { nameOfScript, type RedisServer, sha1 } from './redis-server.js';
 import type { TableServer } from './table-server.js';
@@ -85,7 +85,7 @@ export function subscriberClient(link: Link, server: RedisServer): { client: Sub
   };
 }
 
-/** As in src/table/database.ts. */
+/** As in src/postgres/database.ts. */
 const MAX_TRIES = 5;
 const CONFLICT_PAUSE_MS = 20;
 

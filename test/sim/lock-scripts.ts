@@ -1,4 +1,4 @@
-// What the scripts of the lock servers do (src/queue/lua/lock-*.lua), on a simulated server.
+// What the scripts of the lock servers do (src/redis/lua/lock-*.lua), on a simulated server.
 
 import type { RedisServer, ScriptModel } from './redis-server.js';
 

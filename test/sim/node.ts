@@ -20,15 +20,21 @@ import { Membership } from '../../src/membership/membership.js';
 import { Roster } from '../../src/membership/roster.js';
 import { ShardHolder } from '../../src/membership/shard-holder.js';
 import { ShardLocks } from '../../src/membership/shard-locks.js';
-import { Channels } from '../../src/queue/channels.js';
-import { Offers } from '../../src/queue/offers.js';
-import { encodePayload } from '../../src/queue/payload.js';
-import { watchRedis } from '../../src/queue/redis-watch.js';
-import { ShardQueue } from '../../src/queue/shard-queue.js';
-import { Subscriptions } from '../../src/queue/subscriptions.js';
-import { endAbandoned, grantEpochs, overtakenShards, overtakeEpochs, renewEpochs } from '../../src/table/epochs.js';
-import { isAway, type Database } from '../../src/table/database.js';
-import { Recorder } from '../../src/table/recorder.js';
+import { Channels } from '../../src/redis/channels.js';
+import { Offers } from '../../src/redis/offers.js';
+import { encodePayload } from '../../src/redis/payload.js';
+import { watchRedis } from '../../src/redis/redis-watch.js';
+import { ShardQueue } from '../../src/redis/shard-queue.js';
+import { Subscriptions } from '../../src/redis/subscriptions.js';
+import {
+  endAbandoned,
+  grantEpochs,
+  overtakenShards,
+  overtakeEpochs,
+  renewEpochs,
+} from '../../src/postgres/shards/epochs.js';
+import { isAway, type Database } from '../../src/postgres/database.js';
+import { Recorder } from '../../src/postgres/messages/recorder.js';
 import { redisClient, subscriberClient, tableClient } from './clients.js';
 import type { Destinations } from './destinations.js';
 import { Link, type LinkTroubles } from './link.js';

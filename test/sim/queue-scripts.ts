@@ -1,4 +1,4 @@
-// What the scripts of a shard's queue do (src/queue/lua), on a simulated server; what nothing in the simulation asks for is left out:
+// What the scripts of a shard's queue do (src/redis/lua), on a simulated server; what nothing in the simulation asks for is left out:
 // schedules, and notes of moved entries.
 
 import type { RedisServer, ScriptModel } from './redis-server.js';

@@ -1,7 +1,7 @@
 // A simulated Redis: just the data that our scripts use, which can be lost, set back, or kept from everybody for a while.
 
 import { createHash } from 'node:crypto';
-import { Script } from '../../src/queue/script.js';
+import { Script } from '../../src/redis/script.js';
 import type { Link } from './link.js';
 import { lockScripts } from './lock-scripts.js';
 import { queueScripts } from './queue-scripts.js';

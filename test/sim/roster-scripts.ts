@@ -1,4 +1,4 @@
-// What the scripts of the roster do (src/queue/lua/beat.lua, disown.lua), on a simulated server.
+// What the scripts of the roster do (src/redis/lua/beat.lua, disown.lua), on a simulated server.
 
 import type { ScriptModel } from './redis-server.js';
 

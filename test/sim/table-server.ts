@@ -1,7 +1,7 @@
-// A simulated table: epochs and messages, and what our statements (src/table/sql) do to them, by the statements' names.
+// A simulated table: epochs and messages, and what our statements (src/postgres/sql) do to them, by the statements' names.
 
-import type { DispatchRow } from '../../src/table/message-columns.js';
-import type { TransactionLimits } from '../../src/table/database.js';
+import type { DispatchRow } from '../../src/postgres/messages/message-columns.js';
+import type { TransactionLimits } from '../../src/postgres/database.js';
 import type { Later, Link } from './link.js';
 import type { Caller } from './redis-server.js';
 import { Server } from './server.js';

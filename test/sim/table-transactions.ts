@@ -2,7 +2,7 @@
 // that stand still.
 
 import type { Cancel } from '../../src/domain/clock.js';
-import type { TransactionLimits } from '../../src/table/database.js';
+import type { TransactionLimits } from '../../src/postgres/database.js';
 import { Later, type Link } from './link.js';
 import type { World } from './world.js';
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { chromium, type Browser, type ConsoleMessage, type Page } from 'playwright-core';
 import { inject } from 'vitest';
-import { canInstallPackages, installPackage } from '../../cluster/debian-packages.js';
+import { canInstallPackages, installPackage } from '../../cluster/stores/debian-packages.js';
 
 const PROGRAMS = [
   '/usr/bin/chromium',

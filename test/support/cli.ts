@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { main } from '../../scripts/cli.js';
+import { main } from '../../cli/main.js';
 
 export interface CliResult {
   readonly code: number;

@@ -2,8 +2,8 @@
 import pg from 'pg';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Config, SETTINGS } from '../../src/config.js';
-import { migrate } from '../../src/table/migrate.js';
-import { partitionBounds } from '../../src/table/maintenance.js';
+import { migrate } from '../../src/postgres/migrate.js';
+import { partitionBounds } from '../../src/postgres/maintenance.js';
 import { judge, type Case, type EverySecond, type Verdict, WITNESS } from './judge.js';
 import { migratedDatabase, openDatabase, TEST_SHARDS } from './node.js';
 import { nodeProcess, type NodeProcess } from './node-process.js';

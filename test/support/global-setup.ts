@@ -18,9 +18,9 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { startPostgres, startRedis, type LocalStore } from '../../cluster/local-stores.js';
-import { identify, isRunning, signal, type ProcessIdentity } from '../../cluster/processes.js';
-import { recordedProcess } from '../../cluster/server-process.js';
+import { startPostgres, startRedis, type LocalStore } from '../../cluster/stores/local-stores.js';
+import { identify, isRunning, signal, type ProcessIdentity } from '../../cluster/system/processes.js';
+import { recordedProcess } from '../../cluster/system/server-process.js';
 import { PoolerMissing, startPooler } from './pgbouncer.js';
 import { startRedisCluster } from './redis-cluster.js';
 

@@ -3,9 +3,9 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { ClusterRecord } from '../../cluster/cluster-file.js';
-import { identify, signal, untilGone, type ProcessIdentity } from '../../cluster/processes.js';
-import { recordedProcess } from '../../cluster/server-process.js';
+import type { ClusterRecord } from '../../cluster/launcher/cluster-file.js';
+import { identify, signal, untilGone, type ProcessIdentity } from '../../cluster/system/processes.js';
+import { recordedProcess } from '../../cluster/system/server-process.js';
 import { runCli, type CliResult } from './cli.js';
 
 export interface Launcher {

@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { ID_CHANCE_BYTES, messageId } from '../../src/domain/ids.js';
 import type { Message } from '../../src/domain/message.js';
-import type { Database } from '../../src/table/database.js';
-import type { Outcome } from '../../src/table/outcomes.js';
-import { Recorder, type RecorderSettings } from '../../src/table/recorder.js';
+import type { Database } from '../../src/postgres/database.js';
+import type { Outcome } from '../../src/postgres/messages/outcomes.js';
+import { Recorder, type RecorderSettings } from '../../src/postgres/messages/recorder.js';
 import { migratedDatabase, openDatabase } from './node.js';
 
 export interface OpenTable {

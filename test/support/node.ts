@@ -4,9 +4,9 @@ import { pino } from 'pino';
 import { inject } from 'vitest';
 import { startNode, type Node } from '../../src/compose.js';
 import { type Config, configWith } from '../../src/config.js';
-import { Database } from '../../src/table/database.js';
-import { migrate } from '../../src/table/migrate.js';
-import { partitionBounds } from '../../src/table/maintenance.js';
+import { Database } from '../../src/postgres/database.js';
+import { migrate } from '../../src/postgres/migrate.js';
+import { partitionBounds } from '../../src/postgres/maintenance.js';
 import { type Sink, startSink } from './sink.js';
 import { type FreshDatabase, freshDatabase, freshRedis } from './stores.js';
 

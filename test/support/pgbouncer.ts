@@ -4,10 +4,10 @@ import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { canInstallPackages, installPackage, isExecutable } from '../../cluster/debian-packages.js';
-import { accountFor, asAccount } from '../../cluster/postgres-account.js';
-import { isRunning } from '../../cluster/processes.js';
-import { endProcess, recordProcess, spawnServer } from '../../cluster/server-process.js';
+import { canInstallPackages, installPackage, isExecutable } from '../../cluster/stores/debian-packages.js';
+import { accountFor, asAccount } from '../../cluster/stores/postgres-account.js';
+import { isRunning } from '../../cluster/system/processes.js';
+import { endProcess, recordProcess, spawnServer } from '../../cluster/system/server-process.js';
 import { stablePort } from './stable-port.js';
 
 export interface Pooler {

@@ -1,8 +1,8 @@
 /** A shard queue on a key prefix of the test's own, and a look behind it. */
 import type { Cluster, Redis } from 'ioredis';
-import { createRedis, openRedis } from '../../src/queue/connect.js';
-import { type ShardKeys, shardKeys } from '../../src/queue/keys.js';
-import { type Claim, type QueueEntry, type QueueTimes, ShardQueue } from '../../src/queue/shard-queue.js';
+import { createRedis, openRedis } from '../../src/redis/connect.js';
+import { type ShardKeys, shardKeys } from '../../src/redis/keys.js';
+import { type Claim, type QueueEntry, type QueueTimes, ShardQueue } from '../../src/redis/shard-queue.js';
 import { freshRedis } from './stores.js';
 
 export const EPOCH = 7;

@@ -8,11 +8,11 @@ import { configWith } from '../../src/config.js';
 import { fromUuid, messageId, type MessageId } from '../../src/domain/ids.js';
 import type { CallbackSpec, MessageKind, MessageState } from '../../src/domain/message.js';
 import type { DeadLetterRetry, Intake } from '../../src/intake/intake.js';
-import { Database } from '../../src/table/database.js';
-import type { DeliveryOptions } from '../../src/table/delivery-options.js';
-import { messageColumns, pending, timestamp } from '../../src/table/message-columns.js';
-import { ReadPool, type BoundedReads, type ReadSettings } from '../../src/table/reads.js';
-import { migrate } from '../../src/table/migrate.js';
+import { Database } from '../../src/postgres/database.js';
+import type { DeliveryOptions } from '../../src/postgres/messages/delivery-options.js';
+import { messageColumns, pending, timestamp } from '../../src/postgres/messages/message-columns.js';
+import { ReadPool, type BoundedReads, type ReadSettings } from '../../src/postgres/reads.js';
+import { migrate } from '../../src/postgres/migrate.js';
 import { NO_FIGURES } from './figures.js';
 import { freshDatabase } from './stores.js';
 

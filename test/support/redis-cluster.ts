@@ -4,8 +4,8 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { writeAccess } from '../../cluster/access-file.js';
-import { startRedis, type LocalStore } from '../../cluster/local-stores.js';
+import { writeAccess } from '../../cluster/launcher/access-file.js';
+import { startRedis, type LocalStore } from '../../cluster/stores/local-stores.js';
 import { stablePort } from './stable-port.js';
 
 export interface ClusterServer {

@@ -4,11 +4,11 @@ import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { writeAccess } from '../../cluster/access-file.js';
-import { startRedis, type LocalStore } from '../../cluster/local-stores.js';
-import { writePrivate } from '../../cluster/private-file.js';
-import { ensureRedisBinary } from '../../cluster/redis-binary.js';
-import { endProcess, recordProcess, spawnServer } from '../../cluster/server-process.js';
+import { writeAccess } from '../../cluster/launcher/access-file.js';
+import { startRedis, type LocalStore } from '../../cluster/stores/local-stores.js';
+import { writePrivate } from '../../cluster/system/private-file.js';
+import { ensureRedisBinary } from '../../cluster/stores/redis-binary.js';
+import { endProcess, recordProcess, spawnServer } from '../../cluster/system/server-process.js';
 import { stablePort } from './stable-port.js';
 
 export interface SentinelTrio {

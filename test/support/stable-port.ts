@@ -1,2 +1,2 @@
 /** Where tests look for ports of servers that are stopped and started again. */
-export { stablePort } from '../../cluster/stable-port.js';
+export { stablePort } from '../../cluster/system/stable-port.js';

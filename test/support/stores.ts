@@ -4,8 +4,8 @@ import { mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
 import { inject } from 'vitest';
-import { childrenOf, startPostgres, startRedis, type LocalStore } from '../../cluster/local-stores.js';
-import { identify, signal, untilGone, type ProcessIdentity } from '../../cluster/processes.js';
+import { childrenOf, startPostgres, startRedis, type LocalStore } from '../../cluster/stores/local-stores.js';
+import { identify, signal, untilGone, type ProcessIdentity } from '../../cluster/system/processes.js';
 import { stablePort } from './stable-port.js';
 
 export interface FreshDatabase {

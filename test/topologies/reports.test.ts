@@ -4,11 +4,11 @@
 import { Cluster, type Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { createRedis, createSubscriber, openRedis } from '../../src/queue/connect.js';
-import { Subscriptions } from '../../src/queue/subscriptions.js';
-import { shardKeys } from '../../src/queue/keys.js';
-import { RedisClock } from '../../src/queue/redis-clock.js';
-import { queueError } from '../../src/queue/script.js';
+import { createRedis, createSubscriber, openRedis } from '../../src/redis/connect.js';
+import { Subscriptions } from '../../src/redis/subscriptions.js';
+import { shardKeys } from '../../src/redis/keys.js';
+import { RedisClock } from '../../src/redis/redis-clock.js';
+import { queueError } from '../../src/redis/script.js';
 import { startTestNode, type TestNode } from '../support/node.js';
 import { expectInvariants, publish, schedule, untilRows, untilState } from '../support/work.js';
 

@@ -6,7 +6,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
-import { identify, signal, untilGone } from '../../cluster/processes.js';
+import { identify, signal, untilGone } from '../../cluster/system/processes.js';
 import { crashScenario, type CrashScenario, report } from '../support/crash-scenario.js';
 import { startSentinelTrio, type SentinelTrio } from '../support/sentinel.js';
 

@@ -6,7 +6,7 @@
 // interleave, one of them sees the row; queueing twice is a no-op. A sweep that dies is repeated from the completed horizon.
 
 import { messageIdFloor } from '../../domain/ids.js';
-import { messagesToPromote } from '../../table/sweep-reads.js';
+import { messagesToPromote } from '../../postgres/messages/sweep-reads.js';
 import { recur } from './recur.js';
 import { FENCED, queueRows, type SweepParts, type Swept, type SweptShard } from './sweep.js';
 

@@ -1,7 +1,7 @@
 // Recur: what promote is for messages, for schedules whose next fire time lies before the new horizon.
 
-import { scheduleEntry } from '../../queue/keys.js';
-import { type SchedulePosition, schedulesToPromote } from '../../table/sweep-reads.js';
+import { scheduleEntry } from '../../redis/keys.js';
+import { type SchedulePosition, schedulesToPromote } from '../../postgres/messages/sweep-reads.js';
 import { FENCED, queueRows, type SweepParts, type Swept, type SweptShard } from './sweep.js';
 
 export async function recur(parts: SweepParts, swept: SweptShard, fromMs: number, untilMs: number): Promise<Swept> {

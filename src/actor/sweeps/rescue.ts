@@ -5,9 +5,9 @@
 // sends nothing twice.
 
 import { messageIdFloor, type MessageId } from '../../domain/ids.js';
-import type { QueueEntry } from '../../queue/shard-queue.js';
-import { lookUntil, releaseHeld } from '../../table/outcomes.js';
-import { type OverdueMessage, overdueMessages } from '../../table/sweep-reads.js';
+import type { QueueEntry } from '../../redis/shard-queue.js';
+import { lookUntil, releaseHeld } from '../../postgres/messages/outcomes.js';
+import { type OverdueMessage, overdueMessages } from '../../postgres/messages/sweep-reads.js';
 import { recur } from './recur.js';
 import { FENCED, queueRows, type SweepParts, type Swept, type SweptShard } from './sweep.js';
 

@@ -1,8 +1,8 @@
 // What the three sweeps have in common: whose shard, by which epoch, how many rows at a time, and what they give back.
 
 import type { Clock } from '../../domain/clock.js';
-import type { QueueEntry, ShardQueue } from '../../queue/shard-queue.js';
-import type { Database } from '../../table/database.js';
+import type { QueueEntry, ShardQueue } from '../../redis/shard-queue.js';
+import type { Database } from '../../postgres/database.js';
 
 export interface SweepParts {
   readonly queue: ShardQueue;

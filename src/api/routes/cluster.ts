@@ -3,7 +3,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
 import { CarillonError } from '../../domain/errors.js';
-import { readShards } from '../../table/epochs.js';
+import { readShards } from '../../postgres/shards/epochs.js';
 import { responses } from '../openapi.js';
 import type { ApiServices } from '../services.js';
 

@@ -2,8 +2,8 @@
 
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
-import { groupDeadLetters } from '../../table/dead-letter-groups.js';
-import { tenantNamed } from '../../table/tenants.js';
+import { groupDeadLetters } from '../../postgres/messages/dead-letter-groups.js';
+import { tenantNamed } from '../../postgres/tenants/tenants.js';
 import { invalid, readParameters } from '../filters.js';
 import { responses } from '../openapi.js';
 import { readList } from '../reading.js';

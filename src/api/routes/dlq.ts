@@ -5,9 +5,14 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { CarillonError } from '../../domain/errors.js';
 import { messageOfDeadLetter } from '../../domain/dead-letter.js';
 import { toWireMessageId, type MessageId } from '../../domain/ids.js';
-import { dropDeadLetters, getDeadLetters, pageDeadLetters } from '../../table/dead-letters.js';
-import type { DeadLetter, DeadLetterPage, DeadLetterQuery, DeadLetterRef } from '../../table/dead-letters.js';
-import type { BoundedReads } from '../../table/reads.js';
+import { dropDeadLetters, getDeadLetters, pageDeadLetters } from '../../postgres/messages/dead-letters.js';
+import type {
+  DeadLetter,
+  DeadLetterPage,
+  DeadLetterQuery,
+  DeadLetterRef,
+} from '../../postgres/messages/dead-letters.js';
+import type { BoundedReads } from '../../postgres/reads.js';
 import { withWholeBody } from '../callback-source.js';
 import { readCursor, writeCursor } from '../cursor.js';
 import { repeatOf, repeatWith } from '../dead-letter-retry.js';

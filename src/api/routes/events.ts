@@ -3,8 +3,8 @@
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { CarillonError } from '../../domain/errors.js';
-import { pageEvents, type EventQuery } from '../../table/event-pages.js';
-import { EVENT_STATES, eventDetails, type EventPlace, type EventState } from '../../table/events.js';
+import { pageEvents, type EventQuery } from '../../postgres/events/event-pages.js';
+import { EVENT_STATES, eventDetails, type EventPlace, type EventState } from '../../postgres/events/events.js';
 import { readCursor, readTimeCursor, writeCursor } from '../cursor.js';
 import {
   DATE_FILTERS,

@@ -2,8 +2,8 @@
 
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
-import { ALL_SCHEDULES, pageSchedules } from '../../table/schedule-pages.js';
-import { pagePending, type PendingPlace } from '../../table/pending-pages.js';
+import { ALL_SCHEDULES, pageSchedules } from '../../postgres/schedules/schedule-pages.js';
+import { pagePending, type PendingPlace } from '../../postgres/messages/pending-pages.js';
 import { readCursor, writeCursor } from '../cursor.js';
 import { ExportItem, messageItem, scheduleItem } from '../export-items.js';
 import { readParameters, type Parameters } from '../filters.js';

@@ -2,7 +2,7 @@
 
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
-import { getSigningKeys, rotateSigningKeys } from '../../table/tenants.js';
+import { getSigningKeys, rotateSigningKeys } from '../../postgres/tenants/tenants.js';
 import { responses } from '../openapi.js';
 import type { ApiServices } from '../services.js';
 

@@ -5,11 +5,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { CarillonError } from '../../domain/errors.js';
 import { tierOf } from '../../domain/tier.js';
 import { fromWireMessageId, type MessageId } from '../../domain/ids.js';
-import type { MessageFilter } from '../../table/message-filter.js';
+import type { MessageFilter } from '../../postgres/messages/message-filter.js';
 import { UnconfirmedCancelError } from '../../intake/cancellation.js';
-import { findUnconfirmedCancels } from '../../table/cancels.js';
-import { findCancelable, getMessage, type CreatedBetween } from '../../table/message-reads.js';
-import type { BoundedReads } from '../../table/reads.js';
+import { findUnconfirmedCancels } from '../../postgres/messages/cancels.js';
+import { findCancelable, getMessage, type CreatedBetween } from '../../postgres/messages/message-reads.js';
+import type { BoundedReads } from '../../postgres/reads.js';
 import { withWholeBody } from '../callback-source.js';
 import {
   DATE_FILTERS,

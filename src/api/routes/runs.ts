@@ -4,11 +4,18 @@ import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
 import { CarillonError } from '../../domain/errors.js';
 import { fromWireMessageId, type MessageId } from '../../domain/ids.js';
-import type { Queryable } from '../../table/database.js';
-import { getMessage } from '../../table/message-reads.js';
-import type { MessageFilter } from '../../table/message-filter.js';
-import { attemptsOf, countRuns, getRuns, messagesOfKeys, messagesOfOccurrence, pageRuns } from '../../table/runs.js';
-import type { DueBetween } from '../../table/runs.js';
+import type { Queryable } from '../../postgres/database.js';
+import { getMessage } from '../../postgres/messages/message-reads.js';
+import type { MessageFilter } from '../../postgres/messages/message-filter.js';
+import {
+  attemptsOf,
+  countRuns,
+  getRuns,
+  messagesOfKeys,
+  messagesOfOccurrence,
+  pageRuns,
+} from '../../postgres/runs/runs.js';
+import type { DueBetween } from '../../postgres/runs/runs.js';
 import { readCursor, writeCursor } from '../cursor.js';
 import { defined, invalid, readDates, readHosts, readParameters, readRunStates, type Parameters } from '../filters.js';
 import { responses } from '../openapi.js';

@@ -2,7 +2,7 @@
 
 import { Type, type Static } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
-import { createTenant, listTenants, type Tenant } from '../../table/tenants.js';
+import { createTenant, listTenants, type Tenant } from '../../postgres/tenants/tenants.js';
 import { readJson } from '../json-body.js';
 import { responses } from '../openapi.js';
 import type { ApiServices } from '../services.js';

@@ -4,7 +4,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { parseDuration } from '../../domain/duration.js';
 import { CarillonError } from '../../domain/errors.js';
-import { tenantNamed } from '../../table/tenants.js';
+import { tenantNamed } from '../../postgres/tenants/tenants.js';
 import {
   ADMINISTRATORS,
   createToken,
@@ -13,7 +13,7 @@ import {
   revokeToken,
   type TokenHolder,
   type TokenInfo,
-} from '../../table/tokens.js';
+} from '../../postgres/tenants/tokens.js';
 import { isHeaderValue } from '../header-text.js';
 import { checkValue, parseJson } from '../json-body.js';
 import { responses } from '../openapi.js';

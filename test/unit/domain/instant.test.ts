@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parseInstant } from '../../../src/api/instant.js';
 import { CarillonError } from '../../../src/domain/errors.js';
 import { readIsoInstant } from '../../../src/domain/instant.js';
-import { readTime } from '../../../scripts/cli/times.js';
+import { readTime } from '../../../cli/times.js';
 
 describe('an instant', () => {
   it.each([

@@ -1,0 +1,302 @@
+// Events of messages: there is no table of them, they are read out of the rows of messages and of failed attempts.
+
+import { fromUuid, messageIdFloor, type MessageId } from '../../domain/ids.js';
+import type { HeaderMap, MessageState } from '../../domain/message.js';
+import type { Queryable } from '../database.js';
+import { timestamp } from '../messages/message-columns.js';
+import { isUnfiltered, withFilter, type MessageFilter } from '../messages/message-filter.js';
+import { messageRecord, type MessageRecord, type MessageRecordRow } from '../messages/message-reads.js';
+import { sql } from '../sql.js';
+
+export const EVENT_STATES = ['CREATED', 'ACTIVE', 'ERROR', 'RETRY', 'DELIVERED', 'FAILED', 'CANCELED'] as const;
+export type EventState = (typeof EVENT_STATES)[number];
+
+/** Where an event stands: by time, then message, then its place in the message's life. Unique, and the same for ever. */
+export interface EventPlace {
+  readonly atMs: number;
+  readonly messageId: MessageId;
+  readonly sequence: number;
+}
+
+export interface EventMark extends EventPlace {
+  readonly state: EventState;
+  /** The attempt it belongs to, from 1; 0 where it belongs to none. */
+  readonly attempt: number;
+}
+
+/** Negative when `a` is before `b`. */
+export function comparePlaces(a: EventPlace, b: EventPlace): number {
+  if (a.atMs !== b.atMs) return a.atMs - b.atMs;
+  if (a.messageId !== b.messageId) return a.messageId < b.messageId ? -1 : 1;
+  return a.sequence - b.sequence;
+}
+
+const PLACES_PER_ATTEMPT = 4;
+/** After all attempts, however many a message may have. */
+const LAST_PLACE = 2 ** 30;
+
+export interface MessageMarkRow {
+  readonly id: string;
+  readonly state: MessageState;
+  readonly created_at: number;
+  readonly started_at: number | null;
+  readonly finished_at: number | null;
+  readonly attempts: number;
+}
+
+export interface AttemptMarkRow {
+  readonly id: string;
+  readonly attempt: number;
+  readonly started_at: number;
+  readonly finished_at: number;
+  readonly retried: boolean;
+}
+
+const LAST_STATES: Partial<Record<MessageState, EventState>> = {
+  delivered: 'DELIVERED',
+  failed: 'FAILED',
+  canceled: 'CANCELED',
+};
+
+/** The events of a message but for those of failed attempts. */
+export function marksOfMessage(row: MessageMarkRow): EventMark[] {
+  const messageId = fromUuid(row.id);
+  const marks: EventMark[] = [{ atMs: row.created_at, messageId, sequence: 0, state: 'CREATED', attempt: 0 }];
+  const attempt = row.attempts;
+  // An attempt that failed has a row of its own, which tells when it began.
+  if (row.state === 'delivered' && row.started_at !== null) {
+    const sequence = attempt * PLACES_PER_ATTEMPT;
+    marks.push({ atMs: row.started_at, messageId, sequence, state: 'ACTIVE', attempt });
+  }
+  const last = LAST_STATES[row.state];
+  if (last !== undefined && row.finished_at !== null) {
+    marks.push({ atMs: row.finished_at, messageId, sequence: LAST_PLACE, state: last, attempt });
+  }
+  return marks;
+}
+
+export function marksOfAttempt(row: AttemptMarkRow): EventMark[] {
+  const of = { messageId: fromUuid(row.id), attempt: row.attempt };
+  const first = row.attempt * PLACES_PER_ATTEMPT;
+  const marks: EventMark[] = [
+    { ...of, atMs: row.started_at, sequence: first, state: 'ACTIVE' },
+    { ...of, atMs: row.finished_at, sequence: first + 1, state: 'ERROR' },
+  ];
+  if (row.retried) marks.push({ ...of, atMs: row.finished_at, sequence: first + 2, state: 'RETRY' });
+  return marks;
+}
+
+const OF_ATTEMPTS: ReadonlySet<EventState> = new Set(['ACTIVE', 'ERROR', 'RETRY']);
+
+export function wantsAttempts(states: ReadonlySet<EventState>): boolean {
+  return [...states].some((state) => OF_ATTEMPTS.has(state));
+}
+
+/** All marks of some messages that the filter wants, unordered. */
+export async function marksOfMessages(
+  table: Queryable,
+  tenantId: number,
+  messageIds: readonly MessageId[],
+  filter: MessageFilter,
+  states: ReadonlySet<EventState>,
+): Promise<EventMark[]> {
+  const { text, values } = withFilter('select-marks-of-messages', [tenantId, messageIds], filter);
+  const messages = await table.text<MessageMarkRow>(text, values);
+  const ids = messages.map((row) => row.id);
+  const attempts =
+    ids.length === 0 || !wantsAttempts(states)
+      ? []
+      : await table.run<AttemptMarkRow>('select-attempt-marks-of-messages', [ids]);
+  const marks = [...messages.flatMap(marksOfMessage), ...attempts.flatMap(marksOfAttempt)];
+  return marks.filter((mark) => states.has(mark.state));
+}
+
+export interface EventWindow {
+  readonly fromMs: number;
+  /** Exclusive. */
+  readonly untilMs: number;
+}
+
+const DAY_MS = 86_400_000;
+/** A misfired occurrence is created long after the nominal time in its id; the misfire window is 31 days at most. */
+const CREATED_AFTER_DUE_MS = 32 * DAY_MS;
+const LOWEST_ID = messageIdFloor(0);
+const HIGHEST_ID = 'f'.repeat(32);
+
+/**
+ * The marks of a stretch of time, unordered, or `crowded` when there are `limit` rows or more: then the stretch must
+ * be shorter.
+ */
+export async function marksOfWindow(
+  table: Queryable,
+  tenantId: number,
+  window: EventWindow,
+  filter: MessageFilter,
+  states: ReadonlySet<EventState>,
+  limit: number,
+): Promise<EventMark[] | 'crowded'> {
+  const messages = await messagesOfWindow(table, tenantId, window, filter, states, limit);
+  if (messages.length >= limit) return 'crowded';
+  const attempts = wantsAttempts(states) ? await attemptsOfWindow(table, tenantId, window, limit) : [];
+  if (attempts.length >= limit) return 'crowded';
+  const wanted = await wantedOf(table, tenantId, attempts, filter);
+  const marks = [
+    ...messages.filter((row) => row.matches).flatMap(marksOfMessage),
+    ...attempts.filter((row) => wanted === null || wanted.has(row.id)).flatMap(marksOfAttempt),
+  ];
+  const { fromMs, untilMs } = window;
+  return marks.filter((mark) => states.has(mark.state) && mark.atMs >= fromMs && mark.atMs < untilMs);
+}
+
+/** From when until when created, started and ended; equal times ask for none, where no such event is wanted. */
+export function stretches({ fromMs, untilMs }: EventWindow, states: ReadonlySet<EventState>): string[] {
+  const from = timestamp(fromMs);
+  const until = timestamp(untilMs);
+  const stretch = (...asked: EventState[]): string[] => [from, asked.some((s) => states.has(s)) ? until : from];
+  return [...stretch('CREATED'), ...stretch('ACTIVE'), ...stretch('DELIVERED', 'FAILED', 'CANCELED')];
+}
+
+/** The lowest id of a message that may have wanted events: what is only created then is not due long before. */
+export function lowestDue(window: EventWindow, states: ReadonlySet<EventState>): MessageId {
+  const isNew = states.size === 1 && states.has('CREATED');
+  return isNew ? messageIdFloor(window.fromMs - CREATED_AFTER_DUE_MS) : LOWEST_ID;
+}
+
+async function messagesOfWindow(
+  table: Queryable,
+  tenantId: number,
+  window: EventWindow,
+  filter: MessageFilter,
+  states: ReadonlySet<EventState>,
+  limit: number,
+): Promise<(MessageMarkRow & { matches: boolean })[]> {
+  // What is attempted is due, so later weeks need no look; but it may be created or canceled long before it is due.
+  const isDue = !states.has('CREATED') && !states.has('CANCELED');
+  const highestId = isDue ? messageIdFloor(window.untilMs + DAY_MS) : HIGHEST_ID;
+  const fixed = [tenantId, ...stretches(window, states), lowestDue(window, states), highestId, limit];
+  const { text, values } = withFilter('select-message-marks', fixed, filter);
+  return await table.text(text, values);
+}
+
+async function attemptsOfWindow(
+  table: Queryable,
+  tenantId: number,
+  window: EventWindow,
+  limit: number,
+): Promise<AttemptMarkRow[]> {
+  const { fromMs, untilMs } = window;
+  const values = [tenantId, timestamp(fromMs), timestamp(untilMs), messageIdFloor(untilMs + DAY_MS), limit];
+  return await table.text(sql('select-attempt-marks'), values);
+}
+
+/** The messages of attempts that the filter wants, as they stand in the rows; null when it wants all. */
+export async function wantedOf(
+  table: Queryable,
+  tenantId: number,
+  attempts: readonly AttemptMarkRow[],
+  filter: MessageFilter,
+): Promise<ReadonlySet<string> | null> {
+  if (isUnfiltered(filter) || attempts.length === 0) return null;
+  const ids = [...new Set(attempts.map((row) => row.id))];
+  const { text, values } = withFilter('select-matching', [tenantId, ids], filter);
+  return new Set((await table.text<{ id: string }>(text, values)).map((row) => row.id));
+}
+
+/** What an attempt came to, as readers see it. */
+export interface AttemptRecord {
+  readonly messageId: MessageId;
+  readonly attempt: number;
+  readonly startedAtMs: number;
+  readonly endedAtMs: number;
+  readonly status: number | null;
+  readonly error: string | null;
+  readonly headers: HeaderMap | null;
+  readonly body: Buffer | null;
+  readonly nextAttemptAtMs: number | null;
+  readonly node: string | null;
+}
+
+export interface AttemptRow {
+  readonly message_id: string;
+  readonly attempt: number;
+  readonly started_at: number;
+  readonly finished_at: number;
+  readonly status: number | null;
+  readonly error: string | null;
+  readonly headers: HeaderMap | null;
+  readonly body: Buffer | null;
+  readonly next_attempt_at: number | null;
+  readonly node: string | null;
+}
+
+export function attemptRecord(row: AttemptRow): AttemptRecord {
+  return {
+    messageId: fromUuid(row.message_id),
+    attempt: row.attempt,
+    startedAtMs: row.started_at,
+    endedAtMs: row.finished_at,
+    status: row.status,
+    error: row.error,
+    headers: row.headers,
+    body: row.body,
+    nextAttemptAtMs: row.next_attempt_at,
+    node: row.node,
+  };
+}
+
+/** What an event says beyond its mark. */
+export interface EventDetail extends EventMark {
+  readonly message: MessageRecord;
+  /** The outcome it tells of: of the failed attempt, or of the message's last one. */
+  readonly outcome: Pick<AttemptRecord, 'status' | 'error' | 'headers' | 'body' | 'nextAttemptAtMs'> | null;
+}
+
+interface EventMessageRow extends MessageRecordRow {
+  readonly last_status: number | null;
+  readonly last_error: string | null;
+  readonly last_headers: HeaderMap | null;
+  readonly last_body: Buffer | null;
+}
+
+/** Adds to marks what their events say, in the same order. Message bodies longer than `maxBodyBytes` are left out. */
+export async function eventDetails(
+  table: Queryable,
+  marks: readonly EventMark[],
+  maxBodyBytes: number,
+): Promise<EventDetail[]> {
+  if (marks.length === 0) return [];
+  const failed = marks.filter((mark) => mark.state === 'ERROR' || mark.state === 'RETRY');
+  const ids = [...new Set(marks.map((mark) => mark.messageId))];
+  const pairs = [...new Map(failed.map((mark) => [attemptName(mark), mark])).values()];
+  const [messageRows, attemptRows] = await Promise.all([
+    table.run<EventMessageRow>('select-event-messages', [ids, maxBodyBytes]),
+    pairs.length === 0
+      ? []
+      : table.run<AttemptRow>('select-attempts', [
+          pairs.map((mark) => mark.messageId),
+          pairs.map((mark) => mark.attempt),
+        ]),
+  ]);
+  const messages = new Map(messageRows.map((row) => [fromUuid(row.id), row]));
+  const attempts = new Map(attemptRows.map(attemptRecord).map((record) => [attemptName(record), record]));
+  return marks.flatMap((mark) => {
+    const row = messages.get(mark.messageId);
+    if (row === undefined) return [];
+    return [{ ...mark, message: messageRecord(row), outcome: outcomeOf(mark, row, attempts) }];
+  });
+}
+
+function outcomeOf(
+  mark: EventMark,
+  row: EventMessageRow,
+  attempts: ReadonlyMap<string, AttemptRecord>,
+): EventDetail['outcome'] {
+  if (mark.state === 'ERROR' || mark.state === 'RETRY') return attempts.get(attemptName(mark)) ?? null;
+  if (mark.state !== 'DELIVERED' && mark.state !== 'FAILED') return null;
+  const { last_status: status, last_error: error, last_headers: headers, last_body: body } = row;
+  return { status, error, headers, body, nextAttemptAtMs: null };
+}
+
+function attemptName(mark: { readonly messageId: MessageId; readonly attempt: number }): string {
+  return `${mark.messageId}/${mark.attempt}`;
+}

@@ -1,0 +1,258 @@
+// The record: one row for each occurrence or key, and what became of it. "Did it run, and what did it do?"
+
+import { fromUuid, messageIdFloor, type MessageId } from '../../domain/ids.js';
+import type { Clock } from '../../domain/clock.js';
+import type { HeaderMap, MessageKind, MessageState } from '../../domain/message.js';
+import type { Queryable } from '../database.js';
+import { attemptRecord, type AttemptRecord, type AttemptRow } from '../events/events.js';
+import { searchForLabels } from './labelled.js';
+import { timestamp } from '../messages/message-columns.js';
+import { withFilter, type MessageFilter } from '../messages/message-filter.js';
+import { Pace } from '../pace.js';
+import type { BoundedReads } from '../reads.js';
+
+export interface Run {
+  readonly id: MessageId;
+  readonly kind: MessageKind;
+  readonly state: MessageState;
+  /** Why it was skipped or canceled. */
+  readonly reason: string | null;
+  readonly isDeadLetter: boolean;
+  readonly scheduleId: string | null;
+  readonly occurrenceAtMs: number | null;
+  /** A skipped run that stands for all occurrences up to this one. */
+  readonly coversUntilMs: number | null;
+  readonly idempotencyKey: string | null;
+  /** The message that a callback reports on, or that a retry from the dead letters repeats. */
+  readonly sourceId: MessageId | null;
+  readonly dueAtMs: number;
+  readonly createdAtMs: number;
+  /** When its first attempt began; null before that. */
+  readonly startedAtMs: number | null;
+  /** When it reached its final state; null before that. */
+  readonly endedAtMs: number | null;
+  readonly nextAttemptAtMs: number;
+  readonly attempts: number;
+  readonly maxRetries: number;
+  readonly lastStatus: number | null;
+  readonly lastError: string | null;
+  readonly lastHeaders: HeaderMap | null;
+  readonly lastBody: Buffer | null;
+  readonly node: string | null;
+  readonly destination: string;
+  readonly method: string;
+  readonly labels: readonly string[];
+}
+
+interface RunRow {
+  readonly id: string;
+  readonly kind: MessageKind;
+  readonly state: MessageState;
+  readonly reason: string | null;
+  readonly in_dlq: boolean;
+  readonly schedule_id: string | null;
+  readonly occurrence_at: number | null;
+  readonly covers_until: number | null;
+  readonly idempotency_key: string | null;
+  readonly source_id: string | null;
+  readonly due_at: number;
+  readonly next_attempt_at: number;
+  readonly created_at: number;
+  readonly first_started_at: number | null;
+  readonly finished_at: number | null;
+  readonly attempts: number;
+  readonly max_retries: number;
+  readonly last_status: number | null;
+  readonly last_error: string | null;
+  readonly last_headers: HeaderMap | null;
+  readonly last_body: Buffer | null;
+  readonly node: string | null;
+  readonly destination: string;
+  readonly method: string;
+  readonly labels: string[] | null;
+}
+
+function runFromRow(row: RunRow): Run {
+  return {
+    id: fromUuid(row.id),
+    kind: row.kind,
+    state: row.state,
+    reason: row.reason,
+    isDeadLetter: row.in_dlq,
+    scheduleId: row.schedule_id,
+    occurrenceAtMs: row.occurrence_at,
+    coversUntilMs: row.covers_until,
+    idempotencyKey: row.idempotency_key,
+    sourceId: row.source_id === null ? null : fromUuid(row.source_id),
+    dueAtMs: row.due_at,
+    createdAtMs: row.created_at,
+    startedAtMs: row.first_started_at,
+    endedAtMs: row.finished_at,
+    nextAttemptAtMs: row.next_attempt_at,
+    attempts: row.attempts,
+    maxRetries: row.max_retries,
+    lastStatus: row.last_status,
+    lastError: row.last_error,
+    lastHeaders: row.last_headers,
+    lastBody: row.last_body,
+    node: row.node,
+    destination: row.destination,
+    method: row.method,
+    labels: row.labels ?? [],
+  };
+}
+
+/** Due times, inclusive, milliseconds since the epoch; null for no bound. */
+export interface DueBetween {
+  readonly fromMs: number | null;
+  readonly toMs: number | null;
+}
+
+export interface RunQuery {
+  readonly filter: MessageFilter;
+  readonly due: DueBetween;
+  /** The page begins below this id; null for the first page. */
+  readonly beforeId: MessageId | null;
+  readonly limit: number;
+  /** How many bytes of each answer to give. */
+  readonly answerBytes: number;
+}
+
+export interface RunPage {
+  readonly runs: readonly Run[];
+  /** Where the next page begins; null on the last one. A page may be shorter than asked for and still not be the last. */
+  readonly nextBeforeId: MessageId | null;
+}
+
+const HIGHEST_ID = 'f'.repeat(32);
+
+/** One page of the record, the latest due first. It ends where it is when the time is over. */
+export async function pageRuns(reads: BoundedReads, clock: Clock, tenantId: number, query: RunQuery): Promise<RunPage> {
+  const { lowId, highId } = idBounds(query.due);
+  const wanted = query.limit + 1;
+  const pace = new Pace(clock, wanted);
+  const found: MessageId[] = [];
+  const startId = query.beforeId !== null && query.beforeId < highId ? query.beforeId : highId;
+  let belowId = startId;
+  const { filter, byWalking } = await searchForLabels(reads, tenantId, query.filter, { lowId, belowId });
+  let nextBeforeId: MessageId | null = null;
+  for (;;) {
+    const { stepRows } = pace;
+    const fixed = [tenantId, lowId, belowId, stepRows, wanted - found.length];
+    const { text, values } = withFilter('select-run-page', fixed, filter, byWalking);
+    const rows = await reads.step((table) => table.text<StepRow>(text, values));
+    if (rows === null) {
+      if (belowId === startId) throw reads.tooSlow();
+      nextBeforeId = belowId;
+      break;
+    }
+    const [step] = rows;
+    found.push(...(step?.ids ?? []).map(fromUuid));
+    if (found.length > query.limit) {
+      nextBeforeId = found[query.limit - 1] ?? null;
+      break;
+    }
+    if (step?.last_id == null || step.looked_at < stepRows) break;
+    belowId = fromUuid(step.last_id);
+    if (pace.goOn()) continue;
+    nextBeforeId = belowId;
+    break;
+  }
+  return { runs: await getRuns(reads, tenantId, found.slice(0, query.limit), query.answerBytes), nextBeforeId };
+}
+
+interface StepRow {
+  readonly ids: string[];
+  readonly looked_at: number;
+  readonly last_id: string | null;
+}
+
+/** Runs by their ids, the latest due first; unknown ones and other tenants' are left out. */
+export async function getRuns(
+  table: Queryable,
+  tenantId: number,
+  ids: readonly MessageId[],
+  answerBytes: number,
+): Promise<Run[]> {
+  if (ids.length === 0) return [];
+  const rows = await table.run<RunRow>('select-runs', [tenantId, ids, answerBytes]);
+  return rows.map(runFromRow);
+}
+
+/** The failed attempts of a message in order; of more than `limit` the latest. */
+export async function attemptsOf(
+  table: Queryable,
+  tenantId: number,
+  id: MessageId,
+  limit: number,
+): Promise<AttemptRecord[]> {
+  const rows = await table.run<AttemptRow>('select-attempts-of', [tenantId, id, limit]);
+  return rows.map(attemptRecord);
+}
+
+/** How many runs are in each state; null when more than `most` would have to be looked at. */
+export async function countRuns(
+  table: Queryable,
+  tenantId: number,
+  filter: MessageFilter,
+  due: DueBetween,
+  most: number,
+): Promise<Record<MessageState, number> | null> {
+  const { lowId, highId } = idBounds(due);
+  const { text, values } = withFilter('count-runs', [tenantId, lowId, highId, most + 1], filter);
+  const rows = await table.text<{ state: MessageState; count: number; looked_at: number }>(text, values);
+  if (rows.reduce((sum, row) => sum + row.looked_at, 0) > most) return null;
+  const counts = { pending: 0, delivered: 0, failed: 0, canceled: 0, skipped: 0 };
+  for (const row of rows) counts[row.state] = row.count;
+  return counts;
+}
+
+/** No chain of retries is followed further back than this. */
+const RETRIES_FOLLOWED = 20;
+
+/** The messages that hold idempotency keys and, where one is a retry, the dead letters it was retried from. */
+export async function messagesOfKeys(
+  table: Queryable,
+  tenantId: number,
+  keys: readonly string[],
+): Promise<MessageId[]> {
+  const ids = new Set<MessageId>();
+  let rows = await table.run<{ id: string }>('select-messages-of-keys', [tenantId, keys]);
+  for (let depth = 0; rows.length > 0 && depth < RETRIES_FOLLOWED; depth++) {
+    const fresh = rows.map((row) => fromUuid(row.id)).filter((id) => !ids.has(id));
+    if (fresh.length === 0) break;
+    for (const id of fresh) ids.add(id);
+    rows = await table.run<{ id: string }>('select-retried-from', [tenantId, fresh]);
+  }
+  return [...ids];
+}
+
+/** How many rows before an occurrence are looked at for a skipped one that covers it. */
+export const COVERING_ROWS = 1_000;
+/** How many rows due from its nominal time on are looked at for an occurrence's own: those that a delay and a window may put before it. */
+export const LATER_ROWS = 20_000;
+
+/** The message that records an occurrence (or the skipped one that covers it): none, one or both. */
+export async function messagesOfOccurrence(
+  table: Queryable,
+  tenantId: number,
+  scheduleId: string,
+  occurrenceAtMs: number,
+): Promise<MessageId[]> {
+  const rows = await table.run<{ id: string }>('select-message-of-occurrence', [
+    tenantId,
+    scheduleId,
+    timestamp(occurrenceAtMs),
+    messageIdFloor(occurrenceAtMs),
+    COVERING_ROWS,
+    LATER_ROWS,
+  ]);
+  return rows.map((row) => fromUuid(row.id));
+}
+
+function idBounds(due: DueBetween): { lowId: MessageId; highId: MessageId } {
+  return {
+    lowId: due.fromMs === null ? messageIdFloor(0) : messageIdFloor(due.fromMs),
+    highId: due.toMs === null ? HIGHEST_ID : messageIdFloor(due.toMs + 1),
+  };
+}

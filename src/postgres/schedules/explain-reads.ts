@@ -1,0 +1,90 @@
+// Reads what is known about a schedule around a moment: the changes made to it, the occurrence's record and the one before, and its shard.
+
+import { fromUuid, messageIdFloor } from '../../domain/ids.js';
+import type { FailedAttempt, OccurrenceRecord, ScheduleChange, ShardGrant } from '../../domain/explain-facts.js';
+import type { Queryable } from '../database.js';
+import { timestamp } from '../messages/message-columns.js';
+import { attemptsOf, COVERING_ROWS, getRuns, LATER_ROWS, type Run } from '../runs/runs.js';
+
+/** How many changes are looked at: the latest. */
+const CHANGES_MAX = 500;
+const ATTEMPTS_MAX = 20;
+
+/** The changes of a schedule, the oldest first. Also of one that is deleted. */
+export async function scheduleChanges(table: Queryable, tenantId: number, id: string): Promise<ScheduleChange[]> {
+  const rows = await table.run<{
+    at: number;
+    generation: number;
+    change: ScheduleChange['change'];
+    detail: { cron?: string; timeZone?: string | null };
+  }>('select-schedule-changes', [tenantId, id, CHANGES_MAX]);
+  return rows
+    .map(({ at, generation, change, detail }) => ({
+      atMs: at,
+      generation,
+      change,
+      cron: detail.cron ?? null,
+      timeZone: detail.timeZone ?? null,
+    }))
+    .reverse();
+}
+
+export interface OccurrenceReads {
+  /** The occurrence's own record, or the skipped one that stands for it. */
+  readonly record: OccurrenceRecord | null;
+  readonly attempts: readonly FailedAttempt[];
+  /** The latest before it that was to be sent. */
+  readonly before: OccurrenceRecord | null;
+}
+
+/** The occurrence of a schedule whose nominal time lies between two times, both included. */
+export async function occurrenceAround(
+  table: Queryable,
+  tenantId: number,
+  scheduleId: string,
+  { fromMs, toMs }: { fromMs: number; toMs: number },
+): Promise<OccurrenceReads> {
+  const rows = await table.run<{ what: 'exact' | 'covers' | 'before'; id: string; held: boolean }>(
+    'select-occurrence-around',
+    [tenantId, scheduleId, timestamp(fromMs), timestamp(toMs), messageIdFloor(fromMs), COVERING_ROWS, LATER_ROWS],
+  );
+  const ids = rows.map(({ id }) => fromUuid(id));
+  const runs = new Map((await getRuns(table, tenantId, ids, 0)).map((run) => [run.id, run]));
+  const recordOf = (what: 'exact' | 'covers' | 'before'): OccurrenceRecord | null => {
+    const row = rows.find((one) => one.what === what);
+    const run = row === undefined ? undefined : runs.get(fromUuid(row.id));
+    return row === undefined || run === undefined ? null : { ...occurrenceRecord(run), isHeld: row.held };
+  };
+  const record = recordOf('exact') ?? recordOf('covers');
+  const attempts =
+    record === null || record.attempts === 0 ? [] : await attemptsOf(table, tenantId, record.id, ATTEMPTS_MAX);
+  return {
+    record,
+    before: recordOf('before'),
+    attempts: attempts.map(({ attempt, startedAtMs, endedAtMs, status, error }) => ({
+      attempt,
+      startedAtMs,
+      endedAtMs,
+      status,
+      error,
+    })),
+  };
+}
+
+function occurrenceRecord(run: Run): Omit<OccurrenceRecord, 'isHeld'> {
+  const { id, state, reason, isDeadLetter, occurrenceAtMs, coversUntilMs, dueAtMs, createdAtMs, startedAtMs } = run;
+  const { endedAtMs, nextAttemptAtMs, attempts, maxRetries, lastStatus, lastError, node } = run;
+  return {
+    ...{ id, state, reason, isDeadLetter, occurrenceAtMs, coversUntilMs, dueAtMs, createdAtMs, startedAtMs },
+    ...{ endedAtMs, nextAttemptAtMs, attempts, maxRetries, lastStatus, lastError, node },
+  };
+}
+
+/** Null for a shard that there is not. */
+export async function shardGrant(table: Queryable, shard: number): Promise<ShardGrant | null> {
+  const [row] = await table.run<{ shard: number; epoch: number; node: string | null; granted_at: number | null }>(
+    'select-shard',
+    [shard],
+  );
+  return row === undefined ? null : { shard: row.shard, epoch: row.epoch, node: row.node, grantedAtMs: row.granted_at };
+}

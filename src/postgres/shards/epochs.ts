@@ -1,0 +1,87 @@
+// The authority for epochs: granted here, rising for ever, checked by the queue's scripts and by firing.
+
+import type { Queryable } from '../database.js';
+
+/** The name of a node's connections, by which `endAbandoned` finds them; PostgreSQL keeps so many bytes of a name. */
+export function connectionName(node: string): string {
+  return `carillon ${node}`.slice(0, 63);
+}
+
+/**
+ * Grants new epochs for shards to a node, one statement for all. Returns each shard's epoch. A shard that a transaction of its former owner
+ * holds on to is missing: it may be asked for again, after `endAbandoned` if that goes on.
+ */
+export async function grantEpochs(
+  table: Queryable,
+  node: string,
+  shards: readonly number[],
+): Promise<Map<number, number>> {
+  const rows = await table.run<{ shard: number; epoch: number }>('grant-epochs', [node, shards]);
+  return new Map(rows.map((row) => [row.shard, row.epoch]));
+}
+
+/**
+ * Grants new epochs for shards whose queue was lost, but only where they are still this node's.
+ * A shard that is missing from the answer has another owner by now.
+ */
+export async function renewEpochs(
+  table: Queryable,
+  node: string,
+  held: ReadonlyMap<number, number>,
+): Promise<Map<number, number>> {
+  const rows = await table.run<{ shard: number; epoch: number }>('renew-epochs', [
+    node,
+    [...held.keys()],
+    [...held.values()],
+  ]);
+  return new Map(rows.map((row) => [row.shard, row.epoch]));
+}
+
+/**
+ * Lifts the epochs of shards that are this node's above those that the queue has: the table is older than the queue, as after a
+ * backup was restored. A shard that is missing from the answer has another owner.
+ */
+export async function overtakeEpochs(
+  table: Queryable,
+  node: string,
+  stored: ReadonlyMap<number, number>,
+): Promise<Map<number, number>> {
+  const rows = await table.run<{ shard: number; epoch: number }>('overtake-epochs', [
+    node,
+    [...stored.keys()],
+    [...stored.values()],
+  ]);
+  return new Map(rows.map((row) => [row.shard, row.epoch]));
+}
+
+export interface Abandoned {
+  /** The connection's name, see `connectionName`. */
+  readonly name: string;
+  readonly idleMs: number;
+  /** False where PostgreSQL did not end it. */
+  readonly ended: boolean;
+}
+
+/** Ends transactions of these shards' former owners that have stood still for longer than `idleMs`, and returns what they were. */
+export async function endAbandoned(table: Queryable, shards: readonly number[], idleMs: number): Promise<Abandoned[]> {
+  const rows = await table.run<{ name: string; idle_ms: number; ended: boolean }>('end-abandoned', [shards, idleMs]);
+  return rows.map(({ name, idle_ms, ended }) => ({ name, idleMs: idle_ms, ended }));
+}
+
+/** Those of these shards whose epoch is a later one by now than the one given. */
+export async function overtakenShards(table: Queryable, held: ReadonlyMap<number, number>): Promise<number[]> {
+  const rows = await table.run<{ shard: number }>('select-overtaken-shards', [[...held.keys()], [...held.values()]]);
+  return rows.map((row) => row.shard);
+}
+
+export interface ShardRow {
+  readonly shard: number;
+  readonly epoch: number;
+  /** The process that it was granted to last; null when it never was. */
+  readonly node: string | null;
+}
+
+/** Every shard, in order. */
+export async function readShards(table: Queryable): Promise<ShardRow[]> {
+  return table.run<ShardRow>('select-shards', []);
+}

@@ -1,0 +1,119 @@
+// When the sweeps of a shard run: also where its epoch is renewed all the time, and where the table is slow.
+
+import { randomBytes } from 'node:crypto';
+import { pino } from 'pino';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { ShardActor } from '../../../src/actor/shard-actor.js';
+import { Sweeper } from '../../../src/actor/sweeper.js';
+import { rescue, RESCUE_START } from '../../../src/actor/sweeps/rescue.js';
+import type { SweepParts } from '../../../src/actor/sweeps/sweep.js';
+import { ID_CHANCE_BYTES, messageId } from '../../../src/domain/ids.js';
+import { messageColumns, pending } from '../../../src/postgres/messages/message-columns.js';
+import { aMessage, openTable, type OpenTable } from '../../support/messages.js';
+import { EPOCH, HOUR, openQueue, type OpenQueue } from '../../support/queue.js';
+
+const SHARDS = 1_000_000;
+
+let table: OpenTable;
+let open: OpenQueue;
+let parts: SweepParts;
+let shard = 0;
+let sweeper: Sweeper | null = null;
+beforeAll(async () => {
+  [table, open] = await Promise.all([openTable(), openQueue()]);
+  const settings = { horizonMs: HOUR, promoteEveryMs: HOUR, batch: 1, createdBeforeMs: 0 };
+  parts = { queue: open.queue, database: table.database, clock: table.clock, settings };
+});
+beforeEach(async () => {
+  shard += 1;
+  await open.queue.fence(shard, EPOCH);
+});
+afterEach(() => sweeper?.stop());
+afterAll(async () => {
+  await Promise.all([table.close(), open.close()]);
+});
+
+interface Actor {
+  readonly shard: number;
+  epoch: number;
+  readonly isStopping: boolean;
+  wake(): void;
+}
+
+function anActor(of = shard): Actor {
+  return { shard: of, epoch: EPOCH, isStopping: false, wake: () => undefined };
+}
+
+function add(actor: Actor, lost: boolean): void {
+  sweeper?.add(actor as unknown as ShardActor, lost);
+}
+
+function aSweeper(promoteEveryMs: number, rescueEveryMs = HOUR, shards = SHARDS): Sweeper {
+  return new Sweeper(parts, { shards, promoteEveryMs, rescueEveryMs }, pino({ level: 'silent' }));
+}
+
+async function promoted(): Promise<boolean> {
+  return (await open.queue.horizons(shard)).completedAtMs > 0;
+}
+
+it('a shard is promoted in its time, however often its epoch is renewed meanwhile', async () => {
+  // The first turn comes after half of the period.
+  sweeper = aSweeper(400, HOUR, 2 * shard);
+  const actor = anActor();
+  add(actor, false);
+  const renewing = setInterval(() => add(actor, false), 20);
+  await expect.poll(promoted, { timeout: 5_000 }).toBe(true);
+  clearInterval(renewing);
+});
+
+it('a promote that a renewal cut off is made up for at once', async () => {
+  sweeper = aSweeper(HOUR, HOUR, 2 * shard);
+  const actor = anActor();
+  await open.queue.fence(shard, EPOCH + 1);
+  add(actor, true);
+  await expect.poll(() => sweeper?.backlog).toBe(0);
+  expect(await promoted()).toBe(false);
+  actor.epoch = EPOCH + 1;
+  add(actor, false);
+  await expect.poll(promoted, { timeout: 5_000 }).toBe(true);
+});
+
+it('sweeps do not pile up while the table is slow', async () => {
+  sweeper = aSweeper(10, 10);
+  const actors = Array.from({ length: 6 }, (_, n) => anActor(shard + n));
+  await table.database.transaction(async (connection) => {
+    await connection.text('lock table messages in access exclusive mode');
+    for (const actor of actors) add(actor, true);
+    // Time for twenty periods.
+    await connection.text('select pg_sleep(0.2)');
+    expect(sweeper?.backlog).toBeLessThanOrEqual(2 * actors.length);
+  });
+  await sweeper.stop();
+  shard += actors.length;
+});
+
+it('a rescue goes on where the one before ended, and begins again after the last', async () => {
+  const nowMs = Date.now();
+  table.clock.value = nowMs;
+  const messages = Array.from({ length: 25 }, (_, n) => {
+    const dueAtMs = nowMs - 10_000 + n;
+    return aMessage({ id: messageId(dueAtMs, randomBytes(ID_CHANCE_BYTES)), tenantId: table.tenantId, shard, dueAtMs });
+  });
+  await table.database.run('insert-messages', messageColumns(messages.map(pending)));
+  await open.queue.announce(shard, EPOCH, nowMs + HOUR);
+  const swept = { shard, epoch: EPOCH, wake: () => undefined };
+
+  const first = await rescue(parts, swept, 0);
+  expect(first).toMatchObject({ queued: 20, read: 20, position: messages[19]?.id });
+  const second = await rescue(parts, swept, 0, first.position);
+  expect(second).toMatchObject({ queued: 5 });
+  expect(await open.redis.zcard(open.keys(shard).due)).toBe(25);
+  const third = await rescue(parts, swept, 0, second.position);
+  expect(third.queued).toBe(0);
+
+  await open.redis.zrem(open.keys(shard).due, messages[3]?.id ?? '');
+  let position = messages[22]?.id ?? RESCUE_START;
+  ({ position } = await rescue(parts, swept, 0, position));
+  expect(await open.redis.zcard(open.keys(shard).due)).toBe(25);
+  expect(position).not.toBe(RESCUE_START);
+});

@@ -1,0 +1,108 @@
+// Offers that the queue did not take: in which order they are made later, how many are kept, and what of them.
+
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { openRedis } from '../../../src/redis/connect.js';
+import { scheduleEntry } from '../../../src/redis/keys.js';
+import { Offers } from '../../../src/redis/offers.js';
+import { entry, HOUR, openQueue, type OpenQueue } from '../../support/queue.js';
+
+const SHARD = 3;
+const SCHEDULE = scheduleEntry(1, 'nightly');
+
+let open: OpenQueue;
+let offers: Offers;
+const faults: unknown[] = [];
+beforeEach(async () => {
+  open = await openQueue();
+  await open.ready(SHARD);
+  offers = new Offers(open.queue, () => undefined, {
+    onFault: (error) => faults.push(error),
+    onRefused: () => undefined,
+    onCaughtUp: () => undefined,
+  });
+});
+afterEach(async () => {
+  await offers.stop();
+  if (open.redis.status === 'ready') await open.close();
+  expect(faults).toEqual([]);
+});
+
+/** Cuts the connection; ends when that is known. */
+async function away(): Promise<void> {
+  const closed = new Promise((resolve) => open.redis.once('end', resolve));
+  open.redis.disconnect();
+  await closed;
+}
+
+async function due(): Promise<string[]> {
+  return open.redis.zrange(open.keys(SHARD).due, 0, '-1');
+}
+
+async function settled(waiting: number): Promise<void> {
+  await expect.poll(() => offers.backlog.waiting).toBe(waiting);
+}
+
+it('a schedule that is created anew while its delete waits goes in after it', async () => {
+  await away();
+  await offers.reschedule(SHARD, SCHEDULE, null, 5);
+  await openRedis(open.redis, 5_000);
+  await offers.reschedule(SHARD, SCHEDULE, Date.now() + 1_000, 1);
+  await offers.retry();
+  expect(await due()).toEqual([SCHEDULE]);
+});
+
+it('a message that is canceled while its offer waits is not queued', async () => {
+  await away();
+  offers.offer(SHARD, entry('m1', Date.now()));
+  await settled(1);
+  await openRedis(open.redis, 5_000);
+  expect(await offers.cancel(SHARD, ['m1'])).toBeNull();
+  await offers.retry();
+  expect(await due()).toEqual([]);
+});
+
+it('what nothing waits for goes in at once', async () => {
+  await away();
+  await offers.reschedule(SHARD, SCHEDULE, Date.now() + HOUR / 2, 1);
+  await openRedis(open.redis, 5_000);
+  await offers.reschedule(SHARD, scheduleEntry(1, 'other'), Date.now() + 1_000, 1);
+  expect(await due()).toEqual([scheduleEntry(1, 'other')]);
+  await offers.retry();
+  expect(await due()).toContain(SCHEDULE);
+  expect(offers.backlog).toEqual({ waiting: 0, leftToSweeps: 0 });
+});
+
+it('entries are counted, not groups', async () => {
+  await away();
+  let count = 0;
+  const offer = (entries: number): void => {
+    for (let n = 0; n < entries; n++) offers.offer(SHARD, entry(`m${count++}`, Date.now()));
+  };
+  offer(15_000);
+  await settled(15_000);
+  offer(6_000);
+  await expect.poll(() => offers.backlog.leftToSweeps).toBe(6_000);
+  offer(5_000);
+  await settled(20_000);
+});
+
+it('payloads are let go', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  await away();
+  const offer = (): WeakRef<object> => {
+    const offered = entry('m', Date.now(), 'x'.repeat(10_000));
+    offers.offer(SHARD, offered);
+    return new WeakRef(offered);
+  };
+  const kept = offer();
+  await settled(1);
+  await expect
+    .poll(() => {
+      collect();
+      return kept.deref();
+    })
+    .toBeUndefined();
+});
