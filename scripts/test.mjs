@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { ensureBuilt, ensureInstalled, PrepareFault, root, run } from './prepare.mjs';
+import { ensureBuilt, ensureInstalled, PrepareError, root, run } from './prepare.mjs';
 import { runTopologies } from './topologies.mjs';
 
 const bin = (...parts) => path.join(root, 'node_modules', ...parts);
@@ -36,7 +36,7 @@ async function main(args) {
   try {
     await ensureBuilt(say);
   } catch (error) {
-    if (!(error instanceof PrepareFault)) throw error;
+    if (!(error instanceof PrepareError)) throw error;
     // What can be tested without the build still is.
     console.error(error.message);
     failed.push('build');
@@ -85,6 +85,6 @@ let code = 1;
 try {
   code = await main(process.argv.slice(2));
 } catch (error) {
-  console.error(error instanceof PrepareFault ? error.message : error);
+  console.error(error instanceof PrepareError ? error.message : error);
 }
 process.exit(code);

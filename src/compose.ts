@@ -13,19 +13,19 @@ import { CarillonError } from './domain/errors.js';
 import { NodeIntake } from './intake/node-intake.js';
 import { ensureAccess } from './compose/access.js';
 import { actorParts } from './compose/actor-parts.js';
-import { pooledChance } from './compose/chance.js';
+import { pooledRandom } from './compose/random.js';
 import { openPools, type DatabasePools } from './compose/database-pools.js';
 import { makeCluster, processTime, type NodeCluster } from './compose/cluster.js';
 import { makeConsole, pageFolder } from './compose/console.js';
 import { servedShards, watchLevels } from './compose/figures.js';
 import { heapLimitMb } from './compose/heap.js';
-import { makeDiary, makeHooks } from './compose/hooks.js';
+import { makeNodeStats, makeHooks } from './compose/hooks.js';
 import { makeSweeper } from './compose/sweeper.js';
 import { tierBounds } from './compose/tier-bounds.js';
 import { HORIZON_MARGIN_MS } from './actor/sweeps/promote.js';
 import { queueTimes } from './compose/times.js';
 import { createRedis, openRedis } from './redis/connect.js';
-import { Offers } from './redis/offers.js';
+import { Enqueuer } from './redis/enqueuer.js';
 import { nodeClock, RedisClock } from './redis/redis-clock.js';
 import { watchRedis } from './redis/redis-watch.js';
 import { ShardQueue } from './redis/shard-queue.js';
@@ -47,7 +47,7 @@ const CLOCKS_EVERY_MS = 60_000;
 /** How long a stopping node waits for its answers to go out. */
 const CLOSE_MS = 2_000;
 
-const chance = pooledChance();
+const random = pooledRandom();
 
 /** Starts a node: migrates, takes its shards, listens. Throws when a store cannot be reached or does not fit the settings. */
 export async function startNode(config: Config, log: Logger): Promise<Node> {
@@ -88,14 +88,14 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
   });
   await clock.start();
   await migrate(database, { shards: config.CARILLON_SHARDS, ...partitionBounds(clock.nowMs(), delayMax(config)) });
-  await ensureAccess(database, config, chance, log);
+  await ensureAccess(database, config, random, log);
   void database.warm();
   void accepts.warm();
 
   const queue = new ShardQueue(redis, config.CARILLON_REDIS_PREFIX, queueTimes(config), clock);
   const clocks = watchClocks(database, clock, config, log);
-  const diary = makeDiary(identity, clock, config.CARILLON_LEASE_MS);
-  const hooks = makeHooks(metrics, diary, clock, log);
+  const stats = makeNodeStats(identity, clock, config.CARILLON_LEASE_MS);
+  const hooks = makeHooks(metrics, stats, clock, log);
   const sweeper = makeSweeper({ config, log, database, queue, clock, hooks });
   const recorder = new Recorder(database, clock, {
     accepts,
@@ -107,7 +107,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
         return;
       }
       log.info('the table is back');
-      sweeper.hasten();
+      sweeper.sweepSoon();
     },
     onRefusal: (error, id) => log.error({ err: error, message: id }, 'the table refused what a destination answered'),
     onGroup: (kind, items, durationMs) => metrics.grouped(kind, items, durationMs),
@@ -132,27 +132,27 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     recorder,
   });
   const { membership, wake } = cluster;
-  const offers = new Offers(queue, wake, {
-    onFault: (error) => log.error({ err: error }, 'an offer to the queue failed'),
+  const enqueuer = new Enqueuer(queue, wake, {
+    onError: (error) => log.error({ err: error }, 'an offer to the queue failed'),
     onRefused: (error) => log.error({ err: error }, 'the queue takes no work: accepts go to the table only'),
     onCaughtUp: (leftToSweeps) => log.info({ leftToSweeps }, 'the queue takes work again'),
   });
-  const stores = { database, queue, offers, recorder };
-  const parts = actorParts({ ...stores, config, log, identity, http, clock, cluster, metrics, hooks, chance });
-  const admin = makeConsole({ ...stores, config, log, identity, redis, clock, cluster, diary, sweeper });
-  watchLevels(metrics, { ...cluster, slots: parts.slots, recorder, redis, offers, sweeper, clocks });
+  const stores = { database, queue, enqueuer, recorder };
+  const parts = actorParts({ ...stores, config, log, identity, http, clock, cluster, metrics, hooks, random });
+  const admin = makeConsole({ ...stores, config, log, identity, redis, clock, cluster, stats, sweeper });
+  watchLevels(metrics, { ...cluster, semaphore: parts.semaphore, recorder, redis, enqueuer, sweeper, clocks });
   const intake = new NodeIntake({
     database: accepts,
     recorder,
-    offers,
+    enqueuer,
     clock,
     time: processTime,
-    chance,
+    random,
     settings: {
       shards: config.CARILLON_SHARDS,
       tiers: tierBounds(config),
       // Whatever may be due before a horizon that is completed.
-      offerWithinMs: 2 * (config.CARILLON_HORIZON_MS + config.CARILLON_PROMOTE_EVERY_MS + HORIZON_MARGIN_MS),
+      enqueueWithinMs: 2 * (config.CARILLON_HORIZON_MS + config.CARILLON_PROMOTE_EVERY_MS + HORIZON_MARGIN_MS),
       inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
       payloadFreshMs: queueTimes(config).payloadFreshMs,
       idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
@@ -183,7 +183,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
   const view = clusterView(identity, cluster);
   const health = { ready, leaving: () => stopping };
   const page = new ConsolePage(pageFolder());
-  const seen = { clock, chance, database: accepts, reads, intake, cluster: view, metrics };
+  const seen = { clock, random, database: accepts, reads, intake, cluster: view, metrics };
   const app = buildApp({ ...seen, config, logger: log, health, page });
 
   let unwatch = (): void => undefined;
@@ -191,7 +191,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
   // A node that cannot listen must not take the shards from one that can.
   await app.listen({ host: config.CARILLON_HOST, port: config.CARILLON_PORT });
   try {
-    unwatch = watchDataRedis(redis, cluster, offers, log);
+    unwatch = watchDataRedis(redis, cluster, enqueuer, log);
     await cluster.start(parts);
     await admin.start();
     joined = true;
@@ -218,7 +218,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     await admin.stop();
     await Promise.race([app.close(), new Promise((resolve) => setTimeout(resolve, CLOSE_MS))]);
     recorder.stop();
-    await offers.stop();
+    await enqueuer.stop();
     await maintenance.stop();
     await http.close();
     clock.stop();
@@ -257,7 +257,7 @@ function clusterView(identity: string, { membership, channels }: NodeCluster): C
     owners: () => membership.view?.owners ?? [],
     drain: async (id) => {
       if (id === identity) void membership.drain();
-      else await channels.askToDrain(id);
+      else await channels.requestDrain(id);
     },
   };
 }
@@ -274,15 +274,15 @@ function delayMax(config: Config): { delayMaxMs: number } {
 }
 
 /** After Redis was away every shard is fenced anew before its payloads are believed again, then the offers that waited are made. */
-function watchDataRedis(redis: Redis | Cluster, cluster: NodeCluster, offers: Offers, log: Logger): () => void {
+function watchDataRedis(redis: Redis | Cluster, cluster: NodeCluster, enqueuer: Enqueuer, log: Logger): () => void {
   const { holder, membership } = cluster;
   return watchRedis(redis, {
-    onAway: () => holder.redisIsAway(),
+    onUnavailable: () => holder.onRedisUnavailable(),
     onBack: async () => {
-      await holder.redisIsBack();
+      await holder.onRedisBack();
       // What was given up meanwhile is taken again.
       membership.nudge();
-      await offers.retry();
+      await enqueuer.retry();
     },
     onFailure: (error) => log.warn({ err: error }, 'the queue is back, its shards could not be fenced yet'),
   });

@@ -235,12 +235,12 @@ describe('the clock and chance', () => {
   });
 
   it('of chance are taken in compose only, save for the id of a signature', () => {
-    const chance = /\bMath\.random\b|\brandom(?:Bytes|UUID|Int)\b/;
+    const random = /\bMath\.random\b|\brandom(?:Bytes|UUID|Int)\b/;
     const mayTake = ['src/compose.ts', 'src/delivery/signing.ts'];
     report(
       uses(
         sources.filter(({ file }) => !mayTake.includes(file)),
-        chance,
+        random,
       ),
     );
   });

@@ -7,7 +7,7 @@ import { signDelivery } from '../delivery/signing.js';
 import { completeCallbackBody } from '../delivery/callback.js';
 import { ShownRequest } from '../domain/shown-request.js';
 import { judge } from '../domain/attempt-outcome.js';
-import type { Chance, Clock } from '../domain/clock.js';
+import type { RandomBytes, Clock } from '../domain/clock.js';
 import { depthOf, depthRefusal } from '../domain/depth.js';
 import { type MessageId, toWireMessageId } from '../domain/ids.js';
 import type { Message } from '../domain/message.js';
@@ -32,15 +32,15 @@ export interface AttemptSettings extends CallbackSettings {
 }
 
 /** What follows an attempt for its entry in the queue. */
-export type Following =
+export type NextStep =
   | { readonly kind: 'done'; readonly recorded: Recorded; readonly outcome: Outcome }
-  | { readonly kind: 'again'; readonly recorded: Recorded; readonly outcome: Outcome; readonly atMs: number };
+  | { readonly kind: 'retry'; readonly recorded: Recorded; readonly outcome: Outcome; readonly atMs: number };
 
 export class Attempts {
   readonly #http: HttpClient;
   readonly #recorder: Recorder;
   readonly #clock: Clock;
-  readonly #chance: Chance;
+  readonly #random: RandomBytes;
   readonly #signingKey: (tenantId: number) => Promise<string>;
   readonly #settings: AttemptSettings;
 
@@ -48,7 +48,7 @@ export class Attempts {
     http: HttpClient;
     recorder: Recorder;
     clock: Clock;
-    chance: Chance;
+    random: RandomBytes;
     /** The tenant's current signing key. */
     signingKey: (tenantId: number) => Promise<string>;
     settings: AttemptSettings;
@@ -56,7 +56,7 @@ export class Attempts {
     this.#http = parts.http;
     this.#recorder = parts.recorder;
     this.#clock = parts.clock;
-    this.#chance = parts.chance;
+    this.#random = parts.random;
     this.#signingKey = parts.signingKey;
     this.#settings = parts.settings;
   }
@@ -82,10 +82,10 @@ export class Attempts {
   }
 
   /** Resolves when the outcome is committed. Rejects with TABLE_UNAVAILABLE when the node stops before the table is back. */
-  async record(outcome: Outcome): Promise<Following> {
+  async record(outcome: Outcome): Promise<NextStep> {
     const recorded = await this.#recorder.record(outcome);
     return outcome.nextAttemptAtMs !== null && recorded.taken
-      ? { kind: 'again', recorded, outcome, atMs: outcome.nextAttemptAtMs }
+      ? { kind: 'retry', recorded, outcome, atMs: outcome.nextAttemptAtMs }
       : { kind: 'done', recorded, outcome };
   }
 
@@ -131,14 +131,14 @@ export class Attempts {
     const endedAtMs = this.#clock.nowMs();
     const answered = result.kind === 'response';
     // Drawing chance is slow, and a success has no delay to spread.
-    const chance = isSuccess(result) ? 0 : (this.#chance(1)[0] ?? 0) / 256;
-    const verdict = judge(message, attempt, result, endedAtMs, chance, this.#settings.leastRetryDelayMs);
+    const random = isSuccess(result) ? 0 : (this.#random(1)[0] ?? 0) / 256;
+    const verdict = judge(message, attempt, result, endedAtMs, random, this.#settings.leastRetryDelayMs);
     const exhausted = verdict.state === 'failed';
     const isLast = verdict.state !== 'pending';
     const callbacks = callbacksOf(
       { message, attempt, result, isLast, exhausted, endedAtMs },
       this.#settings,
-      this.#chance,
+      this.#random,
     );
     const refusal = depthRefusal(depthOf(message) + 1, this.#settings.depthMax);
     return {

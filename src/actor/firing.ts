@@ -10,7 +10,7 @@ import type { Message } from '../domain/message.js';
 import { type OccurrenceSettings, planOccurrences } from '../domain/occurrence.js';
 import { tierOf, type TierBounds } from '../domain/tier.js';
 import type { ScheduleKeyOfEntry } from '../redis/keys.js';
-import type { Offers } from '../redis/offers.js';
+import type { Enqueuer } from '../redis/enqueuer.js';
 import { encodePayload } from '../redis/payload.js';
 import type { QueueEntry, ShardQueue, Firing as QueueFiring } from '../redis/shard-queue.js';
 import type { Fired } from '../postgres/schedules/fires.js';
@@ -40,7 +40,7 @@ type FiringOfShard = QueueFiring & { readonly epoch: number };
 export class Firing {
   readonly #recorder: Recorder;
   readonly #queue: ShardQueue;
-  readonly #offers: Pick<Offers, 'offer'>;
+  readonly #enqueuer: Pick<Enqueuer, 'enqueue'>;
   readonly #clock: Clock;
   readonly #settings: FiringSettings;
   readonly #wake: (shard: number, dueAtMs: number) => void;
@@ -50,7 +50,7 @@ export class Firing {
   constructor(parts: {
     recorder: Recorder;
     queue: ShardQueue;
-    offers: Pick<Offers, 'offer'>;
+    enqueuer: Pick<Enqueuer, 'enqueue'>;
     clock: Clock;
     settings: FiringSettings;
     wake: (shard: number, dueAtMs: number) => void;
@@ -59,7 +59,7 @@ export class Firing {
   }) {
     this.#recorder = parts.recorder;
     this.#queue = parts.queue;
-    this.#offers = parts.offers;
+    this.#enqueuer = parts.enqueuer;
     this.#clock = parts.clock;
     this.#settings = parts.settings;
     this.#wake = parts.wake;
@@ -98,7 +98,7 @@ export class Firing {
     const fired = await this.#recorder.fire({ schedule, epoch: claimed.epoch, ...plan });
     if (fired.result === 'fenced') return 'fenced';
     if (fired.result === 'changed') {
-      await this.#again(claimed);
+      await this.#retryFiring(claimed);
       return 'done';
     }
     this.#onFired(fired);
@@ -108,21 +108,21 @@ export class Firing {
     try {
       await this.#toQueue(claimed, { nextAtMs: plan.nextFireAtMs, generation: schedule.generation, messages });
     } catch (error) {
-      this.#offerAgain(schedule.shard, [{ messages }]);
+      this.#enqueueAgain(schedule.shard, [{ messages }]);
       throw error;
     }
     return 'done';
   }
 
   /** They are recorded: offered until the queue takes them (it is away, or full), they need not wait for a sweep. */
-  #offerAgain(shard: number, firings: readonly Pick<QueueFiring, 'messages'>[]): void {
+  #enqueueAgain(shard: number, firings: readonly Pick<QueueFiring, 'messages'>[]): void {
     for (const { id, dueAtMs } of firings.flatMap(({ messages }) => messages)) {
-      this.#offers.offer(shard, { id, dueAtMs, payload: '' });
+      this.#enqueuer.enqueue(shard, { id, dueAtMs, payload: '' });
     }
   }
 
   /** Puts the entry where its row says, without firing. */
-  async #again(claimed: ClaimedEntry): Promise<void> {
+  async #retryFiring(claimed: ClaimedEntry): Promise<void> {
     const found = await this.#recorder.readSchedule(claimed.key);
     const active = found?.schedule.state === 'active' ? found.schedule : null;
     await this.#toQueue(claimed, {
@@ -156,7 +156,7 @@ export class Firing {
       const epoch = Math.min(...firings.map((firing) => firing.epoch));
       const reply = await this.#queue.fire(shard, epoch, firings);
       // Refused: the entries lapse, and whoever owns the shard reads the rows.
-      if (reply === 'in-part') this.#offerAgain(shard, firings);
+      if (reply === 'in-part') this.#enqueueAgain(shard, firings);
       else if (reply !== 'fired')
         throw new CarillonError('QUEUE_UNAVAILABLE', `shard ${shard} was fenced while firing`);
       return firings.map(() => undefined);

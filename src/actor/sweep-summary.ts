@@ -33,13 +33,13 @@ interface Pass {
 
 export class SweepSummary {
   readonly #log: Logger;
-  readonly #tellEveryMs: number;
+  readonly #logEveryMs: number;
   readonly #passes = new Map<SweepName, Pass>();
   #timer: NodeJS.Timeout | null = null;
 
-  constructor(log: Logger, tellEveryMs = TELL_EVERY_MS) {
+  constructor(log: Logger, logEveryMs = TELL_EVERY_MS) {
     this.#log = log;
-    this.#tellEveryMs = tellEveryMs;
+    this.#logEveryMs = logEveryMs;
   }
 
   add({ sweep, result, queued, read, durationMs, behindMs }: SweepEnd): void {
@@ -54,11 +54,11 @@ export class SweepSummary {
     pass.longestMs = Math.max(pass.longestMs, durationMs);
     pass.behindMs = Math.max(pass.behindMs, behindMs);
     this.#passes.set(sweep, pass);
-    this.#timer ??= setTimeout(() => this.tell(), this.#tellEveryMs);
+    this.#timer ??= setTimeout(() => this.log(), this.#logEveryMs);
   }
 
   /** Says what has ended since the last time, at once. */
-  tell(): void {
+  log(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     for (const [sweep, { durationMs, longestMs, behindMs, ...counts }] of this.#passes) {

@@ -9,7 +9,7 @@ import { promote } from './sweeps/promote.js';
 import { rescue, RESCUE_START } from './sweeps/rescue.js';
 import type { SweepParts, Swept, SweptShard } from './sweeps/sweep.js';
 import type { ShardActor } from './shard-actor.js';
-import { Slots } from './slots.js';
+import { Semaphore } from './semaphore.js';
 
 export interface SweeperSettings {
   readonly shards: number;
@@ -32,7 +32,7 @@ interface Run {
   overdueMs: number;
   started: boolean;
   /** Asked for while it was under way: it runs once more, with so much overdue. */
-  again: number | null;
+  retry: number | null;
 }
 
 interface Timers {
@@ -52,7 +52,7 @@ export class Sweeper {
   readonly #parts: SweepParts;
   readonly #settings: SweeperSettings;
   readonly #log: Logger;
-  readonly #slots = new Slots(MAX_SWEEPS);
+  readonly #slots = new Semaphore(MAX_SWEEPS);
   readonly #shards = new Map<number, Timers>();
   readonly #underWay = new Set<Promise<void>>();
   readonly #summary: SweepSummary;
@@ -95,7 +95,7 @@ export class Sweeper {
    * The table was away and is back: what it committed in the last moment without the answer being heard is in no queue. It is looked for
    * as soon as it can be told from what is on its way, instead of when the period comes round.
    */
-  hasten(): void {
+  sweepSoon(): void {
     for (const timers of this.#shards.values()) this.#rescueSoon(timers);
   }
 
@@ -110,7 +110,7 @@ export class Sweeper {
   async stop(): Promise<void> {
     for (const shard of [...this.#shards.keys()]) this.remove(shard);
     await Promise.all(this.#underWay);
-    this.#summary.tell();
+    this.#summary.log();
   }
 
   #begin(actor: ShardActor): Timers {
@@ -161,25 +161,25 @@ export class Sweeper {
   #run(name: SweepName, timers: Timers, overdueMs: number): void {
     const known = timers.runs.get(name);
     if (known?.started === true) {
-      known.again = Math.min(known.again ?? overdueMs, overdueMs);
+      known.retry = Math.min(known.retry ?? overdueMs, overdueMs);
       return;
     }
     if (known !== undefined) {
       known.overdueMs = Math.min(known.overdueMs, overdueMs);
       return;
     }
-    const run: Run = { overdueMs, started: false, again: null };
+    const run: Run = { overdueMs, started: false, retry: null };
     timers.runs.set(name, run);
     const work = this.#sweep(name, timers, run).finally(() => {
       this.#underWay.delete(work);
       timers.runs.delete(name);
-      if (run.again !== null && this.#isCurrent(timers)) this.#run(name, timers, run.again);
+      if (run.retry !== null && this.#isCurrent(timers)) this.#run(name, timers, run.retry);
     });
     this.#underWay.add(work);
   }
 
   async #sweep(name: SweepName, timers: Timers, run: Run): Promise<void> {
-    await this.#slots.take(1).granted;
+    await this.#slots.acquire(1).granted;
     run.started = true;
     const { actor } = timers;
     const startedAtMs = performance.now();
@@ -195,7 +195,7 @@ export class Sweeper {
       if (!result.fenced) return;
       // Fenced by the next epoch of this very actor: either it has it by now, or it is about to be added again with it.
       if (actor.epoch === swept.epoch) timers.cutOff.add(name);
-      else run.again = run.overdueMs;
+      else run.retry = run.overdueMs;
     } catch (error) {
       const durationMs = performance.now() - startedAtMs;
       this.#ended({ sweep: name, result: 'failed', queued: 0, read: 0, durationMs, behindMs: 0 });

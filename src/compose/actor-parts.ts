@@ -4,14 +4,14 @@ import type { Logger } from 'pino';
 import type { ActorParts } from '../actor/actor-parts.js';
 import { Admission } from '../actor/admission.js';
 import { Attempts } from '../actor/attempts.js';
-import { FaultyEntries } from '../actor/faulty-entries.js';
+import { FailingEntries } from '../actor/failing-entries.js';
 import { Firing } from '../actor/firing.js';
 import { SigningKeyCache } from '../actor/signing-keys.js';
-import { Slots } from '../actor/slots.js';
+import { Semaphore } from '../actor/semaphore.js';
 import type { Config } from '../config.js';
 import type { HttpClient } from '../delivery/http-client.js';
-import type { Chance } from '../domain/clock.js';
-import type { Offers } from '../redis/offers.js';
+import type { RandomBytes } from '../domain/clock.js';
+import type { Enqueuer } from '../redis/enqueuer.js';
 import type { RedisClock } from '../redis/redis-clock.js';
 import type { ShardQueue } from '../redis/shard-queue.js';
 import type { Database } from '../postgres/database.js';
@@ -29,16 +29,29 @@ export function actorParts(given: {
   identity: string;
   database: Database;
   queue: ShardQueue;
-  offers: Offers;
+  enqueuer: Enqueuer;
   recorder: Recorder;
   http: HttpClient;
   clock: RedisClock;
   cluster: NodeCluster;
   metrics: NodeMetrics;
   hooks: NodeHooks;
-  chance: Chance;
+  random: RandomBytes;
 }): ActorParts {
-  const { config, log, database, queue, offers, recorder, http, clock, cluster, metrics, hooks, chance } = given;
+  const {
+    config,
+    log,
+    database,
+    queue,
+    enqueuer: offers,
+    recorder,
+    http,
+    clock,
+    cluster,
+    metrics,
+    hooks,
+    random: chance,
+  } = given;
   const { wake } = cluster;
   const keys = new SigningKeyCache(
     async (tenantId) => (await getSigningKeys(database, tenantId)).current,
@@ -48,7 +61,7 @@ export function actorParts(given: {
     http,
     recorder,
     clock,
-    chance,
+    random: chance,
     signingKey: (tenantId) => keys.current(tenantId),
     settings: {
       node: given.identity,
@@ -66,7 +79,7 @@ export function actorParts(given: {
   const firing = new Firing({
     recorder,
     queue,
-    offers,
+    enqueuer: offers,
     clock,
     wake,
     settings: {
@@ -88,13 +101,13 @@ export function actorParts(given: {
   });
   return {
     queue,
-    offers,
+    enqueuer: offers,
     recorder,
     attempts,
     firing,
-    slots: new Slots(config.CARILLON_CONCURRENCY, { gather: gatheredSlots(config) }),
+    semaphore: new Semaphore(config.CARILLON_CONCURRENCY, { gather: gathering(config) }),
     admission,
-    faulty: new FaultyEntries({ recorder, offers, clock, log, mostTries: config.CARILLON_FAULTY_TRIES }),
+    faulty: new FailingEntries({ recorder, enqueuer: offers, clock, log, mostTries: config.CARILLON_FAULTY_TRIES }),
     clock,
     time: processTime,
     log,
@@ -105,13 +118,13 @@ export function actorParts(given: {
       cluster.membership.fenced(shard);
     },
     settings: actorSettings(config),
-    refence: (shard, refusedEpoch) => cluster.holder.refence(shard, refusedEpoch),
+    renewEpoch: (shard, refusedEpoch) => cluster.holder.renewEpoch(shard, refusedEpoch),
     onClaim: (entries) => metrics.claimed(entries),
     onAttempt: hooks.onAttempt,
   };
 }
 
 /** A claim is to be worth its script, and a slot is not to be idle for it: an eighth of them for a few milliseconds. */
-function gatheredSlots(config: Config): { slots: number; forMs: number } {
+function gathering(config: Config): { slots: number; forMs: number } {
   return { slots: Math.ceil(config.CARILLON_CONCURRENCY / 8), forMs: 3 };
 }

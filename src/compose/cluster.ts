@@ -22,8 +22,8 @@ import { ABANDONED_AFTER_MS } from './times.js';
 import {
   endAbandoned,
   grantEpochs,
-  overtakenShards,
-  overtakeEpochs,
+  supersededShards,
+  supersedeEpochs,
   readShards,
   renewEpochs,
 } from '../postgres/shards/epochs.js';
@@ -87,8 +87,8 @@ export function makeCluster(parts: {
     authority: {
       grant: (node, shards) => grantEpochs(database, node, shards),
       renew: (node, held) => renewEpochs(database, node, held),
-      overtake: (node, stored) => overtakeEpochs(database, node, stored),
-      overtaken: (held) => overtakenShards(database, held),
+      supersede: (node, stored) => supersedeEpochs(database, node, stored),
+      superseded: (held) => supersededShards(database, held),
       endAbandoned: (shards) => endAbandoned(database, shards, ABANDONED_AFTER_MS),
     },
     queue,
@@ -103,7 +103,7 @@ export function makeCluster(parts: {
     log,
     settings: {
       shards: config.CARILLON_SHARDS,
-      touchMs: config.CARILLON_TOUCH_MS,
+      extendVisibilityMs: config.CARILLON_TOUCH_MS,
       drainMs: config.CARILLON_DRAIN_MS,
       handoverMs: config.CARILLON_HANDOVER_MS,
     },
@@ -120,8 +120,8 @@ export function makeCluster(parts: {
     holder,
     channels,
     time: processTime,
-    isTableAvailable: () => parts.recorder.isAvailable,
-    probeTable: (quietMs, withinMs) => parts.recorder.probe(quietMs, withinMs),
+    isPostgresAvailable: () => parts.recorder.isAvailable,
+    probePostgres: (quietMs, withinMs) => parts.recorder.probe(quietMs, withinMs),
     log,
     events: parts.events,
     settings: {
@@ -138,7 +138,7 @@ export function makeCluster(parts: {
     // A lock server that is away is tried again in the background: a majority is enough.
     await Promise.allSettled(lockClients.map((client) => openRedis(client, config.CARILLON_REDIS_TIMEOUT_MS)));
     const neverGranted = (await readShards(database)).every(({ node }) => node === null);
-    if (neverGranted) await locks.vouchForEmptyServers();
+    if (neverGranted) await locks.bootstrapEmptyServers();
     holder.start(actorParts);
     await channels.listen({
       onWake: (shard, dueAtMs) => void holder.wake(shard, dueAtMs),

@@ -7,20 +7,20 @@ import type { Logger } from 'pino';
 import type { Sweeper } from '../actor/sweeper.js';
 import type { TokenVerdict } from '../admin/admin-socket.js';
 import { ClusterWatch } from '../admin/cluster-watch.js';
-import { type Pulse, readPulse, readWatch } from '../admin/pulse.js';
+import { type NodeReport, readNodeReport, readWatch } from '../admin/node-report.js';
 import { AdminSocketServer } from '../admin/socket-server.js';
 import { StoreProbe } from '../admin/store-probe.js';
-import { Teller } from '../admin/teller.js';
+import { StatsPublisher } from '../admin/stats-publisher.js';
 import { Authenticator, bearerToken, ConfiguredAdmin } from '../api/auth.js';
 import { callerIpOfRaw } from '../api/request-source.js';
 import { adminOrigins, type Config } from '../config.js';
 import type { Clock } from '../domain/clock.js';
 import { readLevels, readMemory } from '../redis/levels.js';
-import type { Offers } from '../redis/offers.js';
+import type { Enqueuer } from '../redis/enqueuer.js';
 import type { Database } from '../postgres/database.js';
 import type { Recorder } from '../postgres/messages/recorder.js';
 import { processTime, type NodeCluster } from './cluster.js';
-import type { NodeDiary } from './hooks.js';
+import type { NodeStats } from './hooks.js';
 
 /** A token of an open socket is checked again as often as nodes forget tokens, within these bounds. */
 const RECHECK_MS = { min: 1_000, max: 60_000 } as const;
@@ -42,28 +42,28 @@ interface ConsoleParts {
   readonly redis: Redis | Cluster;
   readonly clock: Clock;
   readonly cluster: NodeCluster;
-  readonly diary: NodeDiary;
+  readonly stats: NodeStats;
   readonly sweeper: Pick<Sweeper, 'backlog'>;
   readonly recorder: Pick<Recorder, 'isAvailable' | 'backlog'>;
-  readonly offers: Pick<Offers, 'backlog'>;
+  readonly enqueuer: Pick<Enqueuer, 'backlog'>;
 }
 
 export function makeConsole(parts: ConsoleParts): NodeConsole {
-  const { config, identity, cluster, diary } = parts;
+  const { config, identity, cluster, stats: diary } = parts;
   const channels = cluster.consoleChannels;
   const watch = makeWatch(parts, (by, fresh) => {
     // This node needs no Redis to hear itself.
-    teller.asked(fresh);
+    statsPublisher.asked(fresh);
     channels.watch(JSON.stringify({ by, fresh }));
   });
-  const teller = makeTeller(parts, (pulse) => {
-    watch.hear(pulse);
-    channels.pulse(JSON.stringify(pulse));
+  const statsPublisher = makeStatsPublisher(parts, (report) => {
+    watch.hear(report);
+    channels.pulse(JSON.stringify(report));
   });
   diary.onView = (view) => watch.rosterRead(view);
   diary.events.listen((event, isOurs) => {
     watch.happened(event);
-    if (isOurs) teller.happened(event);
+    if (isOurs) statsPublisher.happened(event);
   });
   const sockets = new AdminSocketServer({
     watch,
@@ -86,11 +86,11 @@ export function makeConsole(parts: ConsoleParts): NodeConsole {
     start: () =>
       channels.listen((text) => {
         const asked = readWatch(text);
-        if (asked !== null && asked.by !== identity) teller.asked(asked.fresh);
+        if (asked !== null && asked.by !== identity) statsPublisher.asked(asked.fresh);
       }),
     stop: async () => {
       watch.stop();
-      teller.stop();
+      statsPublisher.stop();
       await sockets.stop();
     },
   };
@@ -113,25 +113,25 @@ function makeWatch(parts: ConsoleParts, ask: (by: string, fresh: boolean) => voi
       time: processTime,
       isTableUp: () => recorder.isAvailable,
       isQueueUp: () => redis.status === 'ready',
-      askTable: () => database.text('select 1', []),
-      askQueue: () => readMemory(redis),
+      pingPostgres: () => database.text('select 1', []),
+      pingRedis: () => readMemory(redis),
     }),
     ask: ({ by, fresh }) => ask(by, fresh),
     listen: (on) =>
       on
-        ? cluster.consoleChannels.hearPulses((text) => {
-            const pulse = readPulse(text);
-            if (pulse !== null && pulse.node !== identity) watch.hear(pulse);
+        ? cluster.consoleChannels.subscribeToReports((text) => {
+            const report = readNodeReport(text);
+            if (report !== null && report.node !== identity) watch.hear(report);
           })
-        : cluster.consoleChannels.hearNoPulses(),
+        : cluster.consoleChannels.unsubscribeFromReports(),
     readLevels: (shards) => readLevels(redis, config.CARILLON_REDIS_PREFIX, shards),
   });
   return watch;
 }
 
-function makeTeller(parts: ConsoleParts, tell: (pulse: Pulse) => void): Teller {
-  const { config, log, identity, redis, cluster, diary, sweeper, recorder, offers } = parts;
-  return new Teller({
+function makeStatsPublisher(parts: ConsoleParts, tell: (report: NodeReport) => void): StatsPublisher {
+  const { config, log, identity, redis, cluster, stats: diary, sweeper, recorder, enqueuer: offers } = parts;
+  return new StatsPublisher({
     log,
     node: identity,
     time: processTime,
@@ -145,7 +145,7 @@ function makeTeller(parts: ConsoleParts, tell: (pulse: Pulse) => void): Teller {
       isTableUp: () => recorder.isAvailable,
       isQueueUp: () => redis.status === 'ready',
       tableBacklog: () => GROUPS.reduce((sum, kind) => sum + recorder.backlog(kind), 0),
-      offers: () => offers.backlog,
+      enqueuer: () => offers.backlog,
     },
     readLevels: (shards) => readLevels(redis, config.CARILLON_REDIS_PREFIX, shards),
     tell,

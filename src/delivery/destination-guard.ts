@@ -97,8 +97,8 @@ export function literalAddress(hostname: string): string | null {
  * @throws CarillonError INVALID_DESTINATION
  */
 export function checkDestinationUrl(text: string, what: string, options: DestinationUrlOptions = {}): string {
-  const refuse = (fault: string): CarillonError =>
-    new CarillonError('INVALID_DESTINATION', `invalid ${what} url: ${fault}`);
+  const refuse = (problem: string): CarillonError =>
+    new CarillonError('INVALID_DESTINATION', `invalid ${what} url: ${problem}`);
   const maxLength = options.maxLength ?? DEFAULT_MAX_URL_LENGTH;
   if (text.length > maxLength) throw refuse(`it has ${text.length} characters, at most ${maxLength} are allowed`);
   if (!/^https?:\/\//i.test(text)) throw refuse('endpoint has invalid scheme, add http:// or https://');

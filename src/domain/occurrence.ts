@@ -125,11 +125,11 @@ export function occurrenceMessage(schedule: Schedule, occurrenceAtMs: number, no
 export function manualMessage(
   schedule: Schedule,
   nowMs: number,
-  chance: Uint8Array,
+  random: Uint8Array,
   shards: number,
   depth = 0,
 ): Message {
-  const id = messageId(nowMs, chance);
+  const id = messageId(nowMs, random);
   return {
     ...fromSchedule(schedule),
     id,

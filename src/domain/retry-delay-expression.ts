@@ -93,7 +93,7 @@ class Parser {
     }
     const result = this.sum();
     this.blank();
-    if (this.at < this.text.length) throw this.fault('expected an operator or the end');
+    if (this.at < this.text.length) throw this.problem('expected an operator or the end');
     return result;
   }
 
@@ -133,7 +133,7 @@ class Parser {
       this.enter();
       const inner = this.sum();
       this.depth--;
-      if (this.take(')') === null) throw this.fault("expected ')'");
+      if (this.take(')') === null) throw this.problem("expected ')'");
       return inner;
     }
     const number = this.match(NUMBER);
@@ -143,26 +143,26 @@ class Parser {
     }
     const start = this.at;
     const name = this.match(NAME);
-    if (name === null) throw this.fault("expected a number, 'retried', a function or '('");
+    if (name === null) throw this.problem("expected a number, 'retried', a function or '('");
     if (name === 'retried') return (r) => r;
     const fn = FUNCTIONS.get(name);
     if (fn === undefined) {
       this.at = start;
-      throw this.fault(`unknown name '${name}'; known are retried and ${[...FUNCTIONS.keys()].join(', ')}`);
+      throw this.problem(`unknown name '${name}'; known are retried and ${[...FUNCTIONS.keys()].join(', ')}`);
     }
     return this.call(name, fn, start);
   }
 
   private call(name: string, fn: Fn, start: number): Evaluate {
-    if (this.take('(') === null) throw this.fault(`expected '(' after '${name}'`);
+    if (this.take('(') === null) throw this.problem(`expected '(' after '${name}'`);
     this.enter();
     const args: Evaluate[] = [this.sum()];
     while (this.take(',') !== null) args.push(this.sum());
     this.depth--;
-    if (this.take(')') === null) throw this.fault("expected ',' or ')'");
+    if (this.take(')') === null) throw this.problem("expected ',' or ')'");
     if (args.length < fn.minArguments || args.length > fn.maxArguments) {
       this.at = start;
-      throw this.fault(
+      throw this.problem(
         `${name} takes ${fn.minArguments} argument${fn.minArguments === 1 ? '' : 's'}, not ${args.length}`,
       );
     }
@@ -172,7 +172,7 @@ class Parser {
   private enter(): void {
     this.depth++;
     if (this.depth > RETRY_DELAY_LIMITS.maxDepth) {
-      throw this.fault(`nested more than ${RETRY_DELAY_LIMITS.maxDepth} deep`);
+      throw this.problem(`nested more than ${RETRY_DELAY_LIMITS.maxDepth} deep`);
     }
   }
 
@@ -198,7 +198,7 @@ class Parser {
     return found;
   }
 
-  private fault(what: string): CarillonError {
+  private problem(what: string): CarillonError {
     this.blank();
     const where = this.at < this.text.length ? `at position ${this.at + 1}` : 'at the end';
     return new CarillonError('INVALID_REQUEST', `Upstash-Retry-Delay: ${what} ${where} of "${this.text}"`);

@@ -10,8 +10,8 @@ export interface EpochAuthority {
   /** May leave out shards that a transaction of their former owner holds on to. */
   grant(node: string, shards: readonly number[]): Promise<Map<number, number>>;
   renew(node: string, held: ReadonlyMap<number, number>): Promise<Map<number, number>>;
-  overtake(node: string, stored: ReadonlyMap<number, number>): Promise<Map<number, number>>;
-  overtaken(held: ReadonlyMap<number, number>): Promise<number[]>;
+  supersede(node: string, stored: ReadonlyMap<number, number>): Promise<Map<number, number>>;
+  superseded(held: ReadonlyMap<number, number>): Promise<number[]>;
   /** Ends transactions of these shards' former owners that stand still; returns what they were. */
   endAbandoned(shards: readonly number[]): Promise<readonly Abandoned[]>;
 }
@@ -43,7 +43,7 @@ export class Fencing {
    * Takes shards over, whoever had them: one statement for all, one fence for each. A shard that is missing from the answer is to be tried
    * again: a transaction of its former owner holds on to it, and is ended here if it stands still.
    */
-  async take(shards: readonly number[]): Promise<Fenced> {
+  async acquire(shards: readonly number[]): Promise<Fenced> {
     const granted = await this.#authority.grant(this.#node, shards);
     const missing = shards.filter((shard) => !granted.has(shard));
     const [fenced] = await Promise.all([
@@ -66,8 +66,8 @@ export class Fencing {
   }
 
   /** Shards whose epoch in the table is later than the one they are held by: another node, or an answer that was lost. */
-  overtaken(held: ReadonlyMap<number, number>): Promise<number[]> {
-    return this.#authority.overtaken(held);
+  superseded(held: ReadonlyMap<number, number>): Promise<number[]> {
+    return this.#authority.superseded(held);
   }
 
   /**
@@ -84,12 +84,12 @@ export class Fencing {
     });
     for (const shard of [...unreached, ...newer.keys()]) epochs.delete(shard);
     if (newer.size === 0) return { epochs, lost };
-    const overtaken = await this.#authority.overtake(this.#node, newer);
-    if (overtaken.size === 0) return { epochs, lost };
-    this.#log.warn({ shards: overtaken.size }, 'the queue had newer epochs than the table: was a backup restored?');
-    await this.#fenceEach(overtaken, true, (shard, fence) => {
+    const superseded = await this.#authority.supersede(this.#node, newer);
+    if (superseded.size === 0) return { epochs, lost };
+    this.#log.warn({ shards: superseded.size }, 'the queue had newer epochs than the table: was a backup restored?');
+    await this.#fenceEach(superseded, true, (shard, fence) => {
       if (!fence.installed) return;
-      epochs.set(shard, overtaken.get(shard) ?? 0);
+      epochs.set(shard, superseded.get(shard) ?? 0);
       lost.add(shard);
     });
     return { epochs, lost };

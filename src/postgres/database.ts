@@ -125,7 +125,7 @@ export class Database implements Queryable {
     } catch (error) {
       // What is away may be back elsewhere (a primary that was demoted): the pool connects anew.
       const { broken } = connectionState;
-      release(broken ?? (isAway(error) ? new Error('PostgreSQL was unavailable') : await rollBack(client)));
+      release(broken ?? (isUnavailable(error) ? new Error('PostgreSQL was unavailable') : await rollBack(client)));
       // Ended by its limit: that says why, and not the statement that found no connection.
       throw isPastLimit(broken) ? broken : error;
     }
@@ -176,7 +176,7 @@ async function overConflicts<Result>(work: () => Promise<Result>, limited = fals
       return await work();
     } catch (error) {
       if (!isConflict(error) && !(limited && isPastLimit(error))) throw error;
-      if (tries === MAX_TRIES) throw away(error as Error);
+      if (tries === MAX_TRIES) throw unavailable(error as Error);
       await new Promise((resolve) => setTimeout(resolve, CONFLICT_PAUSE_MS * tries));
     }
   }
@@ -197,7 +197,7 @@ export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect();
   } catch (error) {
-    throw tableError(error);
+    throw databaseError(error);
   }
 }
 
@@ -215,7 +215,7 @@ async function query<Row extends object>(target: pg.Pool | pg.PoolClient, config
   try {
     return (await target.query<Row>(config)).rows;
   } catch (error) {
-    throw tableError(error);
+    throw databaseError(error);
   }
 }
 
@@ -229,19 +229,19 @@ const AWAY_NETWORK = /^(?:E(?:CONN|PIPE|TIMEDOUT|HOST|NET|NOTFOUND|AI_AGAIN|ADDR
 const AWAY_TEXT = /timeout|connection|not queryable|after calling end/i;
 
 /** Anything else is about the statement and is thrown as it is: trying the same again would fail again. */
-export function tableError(error: unknown): unknown {
+export function databaseError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const code = codeOf(error);
-  if (isStatementError(error)) return AWAY_STATE.test(code) ? away(error) : error;
-  return AWAY_NETWORK.test(code) || (code === '' && AWAY_TEXT.test(error.message)) ? away(error) : error;
+  if (isStatementError(error)) return AWAY_STATE.test(code) ? unavailable(error) : error;
+  return AWAY_NETWORK.test(code) || (code === '' && AWAY_TEXT.test(error.message)) ? unavailable(error) : error;
 }
 
-function away(error: Error): CarillonError {
+function unavailable(error: Error): CarillonError {
   return new CarillonError('TABLE_UNAVAILABLE', `the table (PostgreSQL) is away: ${error.message}`, { cause: error });
 }
 
 /** Whether an error says that the table is away. */
-export function isAway(error: unknown): boolean {
+export function isUnavailable(error: unknown): boolean {
   return error instanceof CarillonError && error.code === 'TABLE_UNAVAILABLE';
 }
 

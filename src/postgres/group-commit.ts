@@ -158,7 +158,7 @@ export class GroupCommit<Item, Result> {
       const results = await this.#write(group.map((waiting) => waiting.item));
       group.forEach(({ together, index }, at) => together.settle(index, results[at] as Result));
     } catch (error) {
-      if (group.length === 1 || isStoreAway(error)) {
+      if (group.length === 1 || isStoreUnavailable(error)) {
         group.forEach(({ together }) => together.reject(error));
         return;
       }
@@ -170,6 +170,6 @@ export class GroupCommit<Item, Result> {
 }
 
 /** Nobody's fault: smaller groups would fare no better. */
-function isStoreAway(error: unknown): boolean {
+function isStoreUnavailable(error: unknown): boolean {
   return error instanceof CarillonError && (error.code === 'TABLE_UNAVAILABLE' || error.code === 'QUEUE_UNAVAILABLE');
 }

@@ -91,8 +91,8 @@ export class Maintenance {
   }
 
   #failed(error: unknown): void {
-    const isAway = error instanceof CarillonError;
-    if (isAway) this.#log.warn({ err: error }, 'table not maintained this time');
+    const isUnavailable = error instanceof CarillonError;
+    if (isUnavailable) this.#log.warn({ err: error }, 'table not maintained this time');
     else this.#log.error({ err: error }, 'table maintenance failed');
   }
 }

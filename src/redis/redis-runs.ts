@@ -3,7 +3,7 @@
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import { nodeKey } from './connect.js';
-import { queueError } from './script.js';
+import { redisError } from './script.js';
 
 /** Tells for a key the run of the server that has it; '' when that did not answer. */
 export type RunOfKey = (key: string) => string;
@@ -28,6 +28,6 @@ async function askRun(server: Redis): Promise<string> {
       .map((name) => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1] ?? '')
       .join('/');
   } catch (error) {
-    throw queueError(error);
+    throw redisError(error);
   }
 }

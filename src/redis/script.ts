@@ -32,12 +32,12 @@ export class Script {
     try {
       return await redis.evalsha(this.#hash, keys.length, ...keys, ...args);
     } catch (error) {
-      if (!isReply(error, 'NOSCRIPT')) throw queueError(error);
+      if (!isReply(error, 'NOSCRIPT')) throw redisError(error);
     }
     try {
       return await redis.eval(this.source, keys.length, ...keys, ...args);
     } catch (error) {
-      throw queueError(error);
+      throw redisError(error);
     }
   }
 }
@@ -86,7 +86,7 @@ const ABOUT_SERVER = /^(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN|LOA
 const FAULT = /user_script|Script attempted|WRONGTYPE|CROSSSLOT/;
 
 /** A fault of ours in a script is thrown as it is; all else means that the queue is away for now. */
-export function queueError(error: unknown): unknown {
+export function redisError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   if (FAULT.test(error.message) && !ABOUT_SERVER.test(error.message)) return error;
   return new CarillonError('QUEUE_UNAVAILABLE', `the queue (Redis) is away: ${error.message}`, { cause: error });

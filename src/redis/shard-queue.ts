@@ -17,7 +17,7 @@ import type { Clock } from '../domain/clock.js';
 import type { MessageId } from '../domain/ids.js';
 import { type ShardKeys, shardKeys } from './keys.js';
 import { askRuns, type RunOfKey } from './redis-runs.js';
-import { isFull, queueError, Script } from './script.js';
+import { isFull, redisError, Script } from './script.js';
 
 export interface QueueEntry {
   /** A message id, or `scheduleEntry(...)`. */
@@ -51,7 +51,7 @@ export interface Claimed {
   /** Redis's clock. */
   readonly nowMs: number;
   readonly nextDueAtMs: number | null;
-  readonly nextLapseAtMs: number | null;
+  readonly nextExpiryAtMs: number | null;
 }
 
 export interface Fence {
@@ -103,7 +103,7 @@ const scripts = {
   promote: new Script('promote'),
   reschedule: new Script('reschedule'),
   settle: new Script('settle'),
-  touch: new Script('touch'),
+  extendVisibility: new Script('extend-visibility'),
 };
 
 /** The queue of every shard. Each method is one script on one shard; all throw QUEUE_UNAVAILABLE when Redis is away. */
@@ -175,7 +175,7 @@ export class ShardQueue {
       claims,
       nowMs: Number(reply[1]),
       nextDueAtMs: orNull(Number(reply[2])),
-      nextLapseAtMs: orNull(Number(reply[3])),
+      nextExpiryAtMs: orNull(Number(reply[3])),
     };
   }
 
@@ -186,10 +186,10 @@ export class ShardQueue {
     return numbers(await scripts.settle.run(this.#redis, [due, inflight, task, tomb], args)).map((held) => held === 1);
   }
 
-  async touch(shard: number, claims: readonly { id: string; token: string }[]): Promise<boolean[]> {
+  async extendVisibility(shard: number, claims: readonly { id: string; token: string }[]): Promise<boolean[]> {
     const { inflight, task } = this.#of(shard);
     const args = [this.#times.visibilityMs, ...claims.flatMap(({ id, token }) => [id, token])];
-    return numbers(await scripts.touch.run(this.#redis, [inflight, task], args)).map((held) => held === 1);
+    return numbers(await scripts.extendVisibility.run(this.#redis, [inflight, task], args)).map((held) => held === 1);
   }
 
   /** `in-part`: Redis is full; the schedules have their places, and some messages, to be offered again, found none. */
@@ -216,7 +216,7 @@ export class ShardQueue {
       const [announced, completed] = await this.#redis.hmget(this.#of(shard).state, 'announced', 'completed');
       return { announcedAtMs: Number(announced ?? 0), completedAtMs: Number(completed ?? 0) };
     } catch (error) {
-      throw queueError(error);
+      throw redisError(error);
     }
   }
 

@@ -1,6 +1,6 @@
 // Damages JSON: wrong types, borders of numbers, members too many, too few or twice, depth, length; and text that is hardly JSON.
 
-import type { Chance } from '../../scripts/chaos/chance.js';
+import type { Chance } from '../../scripts/chaos/seeded-random.js';
 import type { Json } from './draft.js';
 import { kindOf, nearly, oddText } from './values.js';
 

@@ -6,8 +6,8 @@ import type { SubscriberClient } from '../../src/redis/subscriptions.js';
 import type { Database, Queryable } from '../../src/postgres/database.js';
 import type { Later, Link } from './link.js';
 import { nameOfScript, type RedisServer, sha1 } from './redis-server.js';
-import type { TableServer } from './table-server.js';
-import { SqlError } from './table-transactions.js';
+import type { PostgresServer } from './postgres-server.js';
+import { SqlError } from './postgres-transactions.js';
 
 /** Keys and arguments of a script, as the client flattens them. */
 function split(count: number, rest: readonly unknown[]): [string[], string[]] {
@@ -90,12 +90,12 @@ const MAX_TRIES = 5;
 const CONFLICT_PAUSE_MS = 20;
 
 /** The pool: a request that is lost takes no other along; a transaction has a connection of its own, which ends with it. */
-export function tableClient(link: Link, server: TableServer): Database {
+export function postgresClient(link: Link, server: PostgresServer): Database {
   const send = async <Answer>(carryOut: () => Answer | Later<Answer>): Promise<Answer> => {
     try {
       return await link.send(carryOut);
     } catch (error) {
-      throw tableError(error);
+      throw databaseError(error);
     }
   };
   const once = async <Result>(work: (connection: Queryable) => Promise<Result>): Promise<Result> => {
@@ -142,7 +142,7 @@ export function tableClient(link: Link, server: TableServer): Database {
 }
 
 /** What stood still for too long, or waited too long for a lock, is tried again; everything else says that the table is away. */
-function tableError(error: unknown): unknown {
+function databaseError(error: unknown): unknown {
   const text = error instanceof Error ? error.message : String(error);
   if (text.startsWith('the simulation') || (error instanceof SqlError && ['25P03', '55P03'].includes(error.code))) {
     return error;

@@ -5,13 +5,13 @@ import type { Logger } from 'pino';
 import type { ActorParts } from '../../src/actor/actor-parts.js';
 import { Admission } from '../../src/actor/admission.js';
 import { Attempts } from '../../src/actor/attempts.js';
-import { FaultyEntries } from '../../src/actor/faulty-entries.js';
-import { Slots } from '../../src/actor/slots.js';
+import { FailingEntries } from '../../src/actor/failing-entries.js';
+import { Semaphore } from '../../src/actor/semaphore.js';
 import { Sweeper } from '../../src/actor/sweeper.js';
 import { RECHECK_AFTER_MS } from '../../src/domain/cancel-times.js';
 import { CarillonError } from '../../src/domain/errors.js';
 import { ABANDONED_AFTER_MS } from '../../src/compose/times.js';
-import { ID_CHANCE_BYTES, messageId } from '../../src/domain/ids.js';
+import { ID_RANDOM_BYTES, messageId } from '../../src/domain/ids.js';
 import type { Message } from '../../src/domain/message.js';
 import { shardOfMessage } from '../../src/domain/shard.js';
 import { Cancellation } from '../../src/intake/cancellation.js';
@@ -21,7 +21,7 @@ import { Roster } from '../../src/membership/roster.js';
 import { ShardHolder } from '../../src/membership/shard-holder.js';
 import { ShardLocks } from '../../src/membership/shard-locks.js';
 import { Channels } from '../../src/redis/channels.js';
-import { Offers } from '../../src/redis/offers.js';
+import { Enqueuer } from '../../src/redis/enqueuer.js';
 import { encodePayload } from '../../src/redis/payload.js';
 import { watchRedis } from '../../src/redis/redis-watch.js';
 import { ShardQueue } from '../../src/redis/shard-queue.js';
@@ -29,18 +29,18 @@ import { Subscriptions } from '../../src/redis/subscriptions.js';
 import {
   endAbandoned,
   grantEpochs,
-  overtakenShards,
-  overtakeEpochs,
+  supersededShards,
+  supersedeEpochs,
   renewEpochs,
 } from '../../src/postgres/shards/epochs.js';
-import { isAway, type Database } from '../../src/postgres/database.js';
+import { isUnavailable, type Database } from '../../src/postgres/database.js';
 import { Recorder } from '../../src/postgres/messages/recorder.js';
-import { redisClient, subscriberClient, tableClient } from './clients.js';
+import { redisClient, subscriberClient, postgresClient } from './clients.js';
 import type { Destinations } from './destinations.js';
 import { Link, type LinkTroubles } from './link.js';
 import { Process } from './process.js';
 import type { RedisServer } from './redis-server.js';
-import type { TableServer } from './table-server.js';
+import type { PostgresServer } from './postgres-server.js';
 import { QUEUE_TIMES, SWEEPS, TIMES } from './times.js';
 
 import type { World } from './world.js';
@@ -48,18 +48,18 @@ import type { World } from './world.js';
 export { TIMES } from './times.js';
 
 /** What the nodes of a simulation share. */
-export interface Surroundings {
+export interface Environment {
   readonly world: World;
   readonly shards: number;
   readonly redis: RedisServer;
   readonly lockServers: readonly RedisServer[];
-  readonly table: TableServer;
+  readonly postgres: PostgresServer;
   readonly destinations: Destinations;
   readonly troubles: LinkTroubles;
   /** Told what nodes do, for the checks. */
   readonly watch: NodeWatch;
   /** Puts wrong parts in the place of right ones, to see that it is noticed. */
-  readonly spoil?: Spoil;
+  readonly mutant?: Mutant;
 }
 
 export interface NodeWatch {
@@ -73,16 +73,16 @@ export interface NodeWatch {
   onTrouble(node: SimulatedNode, text: string): void;
 }
 
-type LocksOfMembership = Pick<ShardLocks, 'held' | 'acquire' | 'extend' | 'release' | 'troubleMs' | 'probe'>;
+type LocksOfMembership = Pick<ShardLocks, 'locked' | 'acquire' | 'extend' | 'release' | 'troubleMs' | 'probe'>;
 
-export interface Spoil {
+export interface Mutant {
   readonly redis?: (redis: RedisServer) => void;
-  readonly table?: (table: TableServer) => void;
+  readonly postgres?: (postgres: PostgresServer) => void;
   readonly parts?: (parts: ActorParts) => ActorParts;
   readonly authority?: (authority: EpochAuthority, redis: RedisServer, process: Process) => EpochAuthority;
   readonly locks?: (locks: ShardLocks, holder: ShardHolder) => LocksOfMembership;
-  readonly cancels?: (offers: Offers) => Pick<Offers, 'cancel' | 'offer'>;
-  readonly roster?: (roster: Roster) => Pick<Roster, 'beat' | 'own' | 'disown' | 'leave'>;
+  readonly cancels?: (enqueuer: Enqueuer) => Pick<Enqueuer, 'cancel' | 'enqueue'>;
+  readonly roster?: (roster: Roster) => Pick<Roster, 'heartbeat' | 'setOwner' | 'clearOwner' | 'leave'>;
   readonly reconnect?: 'unnoticed';
 }
 
@@ -101,10 +101,10 @@ export class SimulatedNode {
   readonly links: readonly Link[];
   readonly redisLink: Link;
   readonly recorder: Recorder;
-  readonly #around: Surroundings;
+  readonly #around: Environment;
   readonly #queue: ShardQueue;
   readonly #database: Database;
-  readonly #offers: Offers;
+  readonly #enqueuer: Enqueuer;
   readonly #cancellation: Cancellation;
   readonly #channels: Channels;
   readonly #parts: ActorParts;
@@ -113,12 +113,12 @@ export class SimulatedNode {
   hasJoined = false;
   isStopping = false;
 
-  constructor(around: Surroundings, id: string) {
-    const { world, redis, table, lockServers, troubles } = around;
+  constructor(around: Environment, id: string) {
+    const { world, redis, postgres: table, lockServers, troubles } = around;
     this.#around = around;
-    const process = new Process(world, id, 1 + world.chance.between(-0.003, 0.003));
+    const process = new Process(world, id, 1 + world.random.between(-0.003, 0.003));
     this.process = process;
-    const ahead = world.chance.between(-3, 3);
+    const ahead = world.random.between(-3, 3);
     this.#clock = { nowMs: () => redis.exactMs() + ahead };
     const clock = this.#clock;
     const { time } = process;
@@ -140,16 +140,16 @@ export class SimulatedNode {
       onReady: () => subscriber.onReady(),
     });
     const subscriber = subscriberClient(subscriberLink, redis);
-    const tableLink = new Link({ process, server: table, timeoutMs: TIMES.tableTimeoutMs, troubles });
+    const postgresLink = new Link({ process, server: table, timeoutMs: TIMES.postgresTimeoutMs, troubles });
     const lockLinks = lockServers.map(
       (server) => new Link({ process, server, timeoutMs: TIMES.lockTimeoutMs, troubles }),
     );
     this.redisLink = redisLink;
-    this.links = [redisLink, subscriberLink, tableLink, ...lockLinks];
+    this.links = [redisLink, subscriberLink, postgresLink, ...lockLinks];
 
     const client = redisClient(redisLink, redis, (script, [key = '']) => around.watch.onCommand(this, script, key));
     this.#redis = client;
-    const database = tableClient(tableLink, table);
+    const database = postgresClient(postgresLink, table);
     this.#database = database;
     this.#queue = new ShardQueue(client, PREFIX, QUEUE_TIMES, clock);
     const queue = this.#queue;
@@ -157,7 +157,7 @@ export class SimulatedNode {
       deduplicationMs: 60_000,
       idempotencyMs: 60_000,
       onAvailability: (isAvailable) => {
-        if (isAvailable) sweeper.hasten();
+        if (isAvailable) sweeper.sweepSoon();
       },
       onRefusal: (error) => around.watch.onTrouble(this, `the table refused an outcome: ${String(error)}`),
     });
@@ -182,32 +182,37 @@ export class SimulatedNode {
     const authority: EpochAuthority = {
       grant: (node, shards) => grantEpochs(database, node, shards),
       renew: (node, held) => renewEpochs(database, node, held),
-      overtake: (node, stored) => overtakeEpochs(database, node, stored),
-      overtaken: (held) => overtakenShards(database, held),
+      supersede: (node, stored) => supersedeEpochs(database, node, stored),
+      superseded: (held) => supersededShards(database, held),
       endAbandoned: (shards) => endAbandoned(database, shards, ABANDONED_AFTER_MS),
     };
-    const spoil = around.spoil ?? {};
+    const mutant = around.mutant ?? {};
     const fencing = new Fencing({
-      authority: spoil.authority?.(authority, redis, process) ?? authority,
+      authority: mutant.authority?.(authority, redis, process) ?? authority,
       queue,
       node: id,
       log,
     });
     this.holder = new ShardHolder({
       fencing: {
-        take: (shards) => {
-          const taking = fencing.take(shards);
+        acquire: (shards) => {
+          const taking = fencing.acquire(shards);
           around.watch.onTaking(this, shards, taking);
           return taking;
         },
         renew: (held) => fencing.renew(held),
-        overtaken: (held) => fencing.overtaken(held),
+        superseded: (held) => fencing.superseded(held),
       },
       sweeper,
       channels,
       time,
       log,
-      settings: { shards: around.shards, touchMs: TIMES.touchMs, drainMs: TIMES.drainMs, handoverMs: TIMES.handoverMs },
+      settings: {
+        shards: around.shards,
+        extendVisibilityMs: TIMES.extendVisibilityMs,
+        drainMs: TIMES.drainMs,
+        handoverMs: TIMES.handoverMs,
+      },
     });
     const roster = new Roster(client, {
       prefix: PREFIX,
@@ -216,15 +221,15 @@ export class SimulatedNode {
       deathsRememberedMs: TIMES.deathsRememberedMs,
     });
     this.membership = new Membership({
-      locks: spoil.locks?.(this.locks, this.holder) ?? this.locks,
-      roster: spoil.roster?.(roster) ?? roster,
+      locks: mutant.locks?.(this.locks, this.holder) ?? this.locks,
+      roster: mutant.roster?.(roster) ?? roster,
       holder: this.holder,
       channels,
       time,
-      isTableAvailable: () => recorder.isAvailable,
-      probeTable: (quietMs, withinMs) => recorder.probe(quietMs, withinMs),
+      isPostgresAvailable: () => recorder.isAvailable,
+      probePostgres: (quietMs, withinMs) => recorder.probe(quietMs, withinMs),
       log,
-      events: { onGiven: () => undefined, onTaken: () => undefined, onLapsed: () => undefined },
+      events: { onHandedOver: () => undefined, onAcquired: () => undefined, onExpired: () => undefined },
       settings: {
         id,
         name: id.slice(0, id.lastIndexOf('-')),
@@ -234,20 +239,20 @@ export class SimulatedNode {
         handoversMax: TIMES.handoversMax,
       },
     });
-    this.#offers = new Offers(queue, (shard, dueAtMs) => this.#wake(shard, dueAtMs), {
-      onFault: (error) => around.watch.onTrouble(this, `an offer failed: ${String(error)}`),
+    this.#enqueuer = new Enqueuer(queue, (shard, dueAtMs) => this.#wake(shard, dueAtMs), {
+      onError: (error) => around.watch.onTrouble(this, `an offer failed: ${String(error)}`),
       onRefused: () => undefined,
       onCaughtUp: () => undefined,
     });
     this.#cancellation = new Cancellation({
       database,
-      offers: spoil.cancels?.(this.#offers) ?? this.#offers,
+      enqueuer: mutant.cancels?.(this.#enqueuer) ?? this.#enqueuer,
       clock,
       time,
       settings: { idempotencyMs: 60_000, payloadWithinMs: 3_600_000, inlineMaxBytes: INLINE_MAX_BYTES },
     });
     const parts = this.#actorParts(log);
-    this.#parts = spoil.parts?.(parts) ?? parts;
+    this.#parts = mutant.parts?.(parts) ?? parts;
   }
 
   get id(): string {
@@ -277,8 +282,8 @@ export class SimulatedNode {
   }
 
   /** Says that the lock servers need not wait; as the first node of a new cluster does. */
-  vouch(): void {
-    this.#turn(() => this.locks.vouchForEmptyServers());
+  bootstrap(): void {
+    this.#turn(() => this.locks.bootstrapEmptyServers());
   }
 
   stop(): void {
@@ -288,7 +293,7 @@ export class SimulatedNode {
       this.process.time.after(TIMES.drainMs, () => this.recorder.stop());
       await this.membership.stop();
       this.recorder.stop();
-      await this.#offers.stop();
+      await this.#enqueuer.stop();
       this.#disappear();
     });
   }
@@ -299,7 +304,7 @@ export class SimulatedNode {
 
   #disappear(): void {
     this.process.kill();
-    const { redis, table, lockServers } = this.#around;
+    const { redis, postgres: table, lockServers } = this.#around;
     for (const link of this.links) {
       for (const server of [redis, table, ...lockServers]) server.forget(link);
     }
@@ -309,8 +314,8 @@ export class SimulatedNode {
   publish(dueInMs: number): string {
     const { world, shards } = this.#around;
     const nowMs = this.#clock.nowMs();
-    const id = messageId(nowMs + dueInMs, world.chance.bytes(ID_CHANCE_BYTES));
-    const body = world.chance.happens(IS_LARGE) ? LARGE : SMALL;
+    const id = messageId(nowMs + dueInMs, world.random.bytes(ID_RANDOM_BYTES));
+    const body = world.random.happens(IS_LARGE) ? LARGE : SMALL;
     const message = {
       ...makeMessage(id, shardOfMessage(id, shards), nowMs, Math.ceil(nowMs + dueInMs)),
       body,
@@ -323,7 +328,7 @@ export class SimulatedNode {
         return;
       }
       const { shard, dueAtMs, createdAtMs } = message;
-      this.#offers.offer(shard, { id, dueAtMs, payload: encodePayload(message, INLINE_MAX_BYTES), createdAtMs });
+      this.#enqueuer.enqueue(shard, { id, dueAtMs, payload: encodePayload(message, INLINE_MAX_BYTES), createdAtMs });
     });
     return id;
   }
@@ -342,10 +347,10 @@ export class SimulatedNode {
 
   /** Schedules are not simulated, but what firing them locks is: the shard's row, until the occurrences are committed. */
   #fireOn(): void {
-    const { world, table, watch } = this.#around;
-    this.process.time.after(TIMES.fireEveryMs * world.chance.between(0.5, 1.5), () => {
+    const { world, postgres: table, watch } = this.#around;
+    this.process.time.after(TIMES.fireEveryMs * world.random.between(0.5, 1.5), () => {
       if (this.isStopping) return;
-      const shard = world.chance.pick(this.holder.owned());
+      const shard = world.random.pick(this.holder.owned());
       this.#fireOn();
       if (shard === undefined || !this.recorder.isAvailable) return;
       const epoch = table.shards[shard]?.epoch ?? 0;
@@ -355,7 +360,7 @@ export class SimulatedNode {
           await connection.run('insert-attempts');
         })
         .catch((error: unknown) => {
-          if (!isAway(error)) watch.onTrouble(this, `a fire failed: ${String(error)}`);
+          if (!isUnavailable(error)) watch.onTrouble(this, `a fire failed: ${String(error)}`);
         });
     });
   }
@@ -373,15 +378,15 @@ export class SimulatedNode {
           return queue.claim(shard, epoch, limit);
         },
         settle: (shard, settlements) => queue.settle(shard, settlements),
-        touch: (shard, claims) => queue.touch(shard, claims),
+        extendVisibility: (shard, claims) => queue.extendVisibility(shard, claims),
       },
-      offers: this.#offers,
+      enqueuer: this.#enqueuer,
       recorder,
       attempts: new Attempts({
         http: destinations.clientOf(process),
         recorder,
         clock,
-        chance: (bytes) => world.chance.bytes(bytes),
+        random: (bytes) => world.random.bytes(bytes),
         signingKey: () => Promise.resolve('sig_key'),
         settings: {
           node: this.id,
@@ -397,9 +402,9 @@ export class SimulatedNode {
         },
       }),
       firing: { fire: () => Promise.reject(new Error('there are no schedules in the simulation')) },
-      slots: new Slots(200),
+      semaphore: new Semaphore(200),
       admission: new Admission(limits, () => process.time.monotonicMs()),
-      faulty: new FaultyEntries({ recorder, offers: this.#offers, clock, log, mostTries: 5 }),
+      faulty: new FailingEntries({ recorder, enqueuer: this.#enqueuer, clock, log, mostTries: 5 }),
       clock,
       time: process.time,
       log,
@@ -407,7 +412,7 @@ export class SimulatedNode {
       isTrusted: (shard) => this.locks.isTrusted(shard),
       wake: (shard, dueAtMs) => this.#wake(shard, dueAtMs),
       onFenced: (shard) => this.membership.fenced(shard),
-      refence: (shard, refusedEpoch) => this.holder.refence(shard, refusedEpoch),
+      renewEpoch: (shard, refusedEpoch) => this.holder.renewEpoch(shard, refusedEpoch),
       onAttempt: () => undefined,
     };
   }
@@ -418,15 +423,15 @@ export class SimulatedNode {
 
   /** As compose.ts watches Redis. */
   #watchRedis(): void {
-    const { spoil, world } = this.#around;
+    const { mutant: spoil, world } = this.#around;
     if (spoil?.reconnect === 'unnoticed') return;
     watchRedis(this.#redis, {
-      onAway: () => this.holder.redisIsAway(),
+      onUnavailable: () => this.holder.onRedisUnavailable(),
       onBack: async () => {
-        await this.holder.redisIsBack();
+        await this.holder.onRedisBack();
         world.note(`${this.id} has its shards fenced again`);
         this.membership.nudge();
-        await this.#offers.retry();
+        await this.#enqueuer.retry();
       },
       onFailure: () => undefined,
     });

@@ -16,7 +16,7 @@ export const TIMES = {
   joinGraceMs: 6_000,
   handoversMax: 32,
   handoverMs: 50,
-  touchMs: 5_000,
+  extendVisibilityMs: 5_000,
   drainMs: 5_000,
   visibilityMs: QUEUE_TIMES.visibilityMs,
   idleClaimMs: 5_000,
@@ -25,7 +25,7 @@ export const TIMES = {
   /** A stand-in for schedules: what a node does in PostgreSQL when it fires. */
   fireEveryMs: 700,
   redisTimeoutMs: 5_000,
-  tableTimeoutMs: 10_000,
+  postgresTimeoutMs: 10_000,
   lockTimeoutMs: 625,
   deathsRememberedMs: 5 * 60_000,
 } as const;

@@ -134,10 +134,10 @@ export class Records {
     const app = buildApp({
       config,
       clock,
-      chance: (bytes) => randomBytes(bytes),
+      random: (bytes) => randomBytes(bytes),
       database,
       reads,
-      intake: new TableIntake(database, clock) as unknown as Intake,
+      intake: new DatabaseIntake(database, clock) as unknown as Intake,
       logger: pino({ level: 'silent' }),
       cluster: NO_CLUSTER,
       health: { ready: () => ({ ok: true }), leaving: () => false },
@@ -293,7 +293,7 @@ async function makeTenant(database: Database, name: string): Promise<readonly [n
 }
 
 /** The part of the intake that bulk operations use, with the table alone: there is no queue to be told in these tests. */
-class TableIntake implements Pick<Intake, 'cancel' | 'retryDeadLetters'> {
+class DatabaseIntake implements Pick<Intake, 'cancel' | 'retryDeadLetters'> {
   constructor(
     private readonly database: Database,
     private readonly clock: { nowMs: () => number },

@@ -8,7 +8,7 @@ import { createRedis, createSubscriber, openRedis } from '../../src/redis/connec
 import { Subscriptions } from '../../src/redis/subscriptions.js';
 import { shardKeys } from '../../src/redis/keys.js';
 import { RedisClock } from '../../src/redis/redis-clock.js';
-import { queueError } from '../../src/redis/script.js';
+import { redisError } from '../../src/redis/script.js';
 import { startTestNode, type TestNode } from '../support/node.js';
 import { expectInvariants, publish, schedule, untilRows, untilState } from '../support/work.js';
 
@@ -50,7 +50,7 @@ describe('on a Redis Cluster (report 25: CROSSSLOT)', () => {
     const twoShards = [shardKeys('c', 0).due, shardKeys('c', 1).due];
     const refused = await redis.eval('return 1', 2, ...twoShards).catch((error: unknown) => error);
     expect(String(refused)).toContain('CROSSSLOT');
-    expect(queueError(refused)).toBe(refused);
+    expect(redisError(refused)).toBe(refused);
   });
 
   it('messages and schedules of every shard are delivered', async () => {

@@ -5,9 +5,9 @@ import { CarillonError } from '../../domain/errors.js';
 import type { MessageId } from '../../domain/ids.js';
 import { type Acceptance, acceptGroup, type AcceptSettings, type Submission } from './accepts.js';
 import { type ClaimedSchedule, readClaimedSchedules, type ScheduleKey } from '../schedules/claimed-schedules.js';
-import { type Database, isAway } from '../database.js';
+import { type Database, isUnavailable } from '../database.js';
 import { type Fire, type Fired, recordFires } from '../schedules/fires.js';
-import { type GivenUp, giveUpMessage, noteScheduleError } from './give-up.js';
+import { type DeadLettered, deadLetterMessage, noteScheduleError } from './dead-letter-message.js';
 import { GroupCommit } from '../group-commit.js';
 import { byId, type DispatchRow, type StoredMessage } from './message-columns.js';
 import { withPartitions } from '../partitions.js';
@@ -57,7 +57,7 @@ export class Recorder {
   readonly #messages: GroupCommit<MessageId, StoredMessage | null>;
   readonly #schedules: GroupCommit<ScheduleKey, ClaimedSchedule | null>;
   /** Pending while the table is away. */
-  #away: Promise<void> | null = null;
+  #unavailable: Promise<void> | null = null;
   #stopped = false;
   /** When (by the process's time) something last came back from the table, and when nothing was there to be asked. */
   #answeredAtMs = performance.now();
@@ -82,7 +82,7 @@ export class Recorder {
       ),
     );
     this.#outcomes = new GroupCommit({ ...oneByOne, weigh: weightOfOutcome, gather: GATHER_OUTCOMES }, (group) =>
-      this.#held('outcome', group, () => recordOutcomes(database, settings, group)),
+      this.#unrecorded('outcome', group, () => recordOutcomes(database, settings, group)),
     );
     this.#fires = new GroupCommit({ ...oneByOne, weigh: weightOfFire }, (group) =>
       this.#watched('fire', group, () =>
@@ -117,7 +117,7 @@ export class Recorder {
       try {
         return await this.#outcomes.add(forms[tries - 1] ?? bare);
       } catch (error) {
-        if (isAway(error) || this.#stopped) throw error;
+        if (isUnavailable(error) || this.#stopped) throw error;
         this.#settings.onRefusal(error, outcome.message.id);
         if (tries >= forms.length) await pause(REFUSED_PAUSE_MS);
       }
@@ -140,9 +140,9 @@ export class Recorder {
   }
 
   /** Makes a pending message a dead letter that was not attempted. Null when there is none to be given up. */
-  giveUp(id: MessageId, reason: string): Promise<GivenUp | null> {
+  deadLetter(id: MessageId, reason: string): Promise<DeadLettered | null> {
     const nowMs = this.#clock.nowMs();
-    return giveUpMessage(this.#database, id, reason, { nowMs, keysUntilMs: nowMs + this.#settings.idempotencyMs });
+    return deadLetterMessage(this.#database, id, reason, { nowMs, keysUntilMs: nowMs + this.#settings.idempotencyMs });
   }
 
   /** Says on a schedule why it cannot be fired. True when that is news. */
@@ -152,7 +152,7 @@ export class Recorder {
 
   /** Resolves when the table answers; at once when nothing says that it does not. Actors wait for it before they claim. */
   available(): Promise<void> {
-    return this.#away ?? Promise.resolve();
+    return this.#unavailable ?? Promise.resolve();
   }
 
   /**
@@ -161,21 +161,21 @@ export class Recorder {
    */
   async probe(quietMs: number, withinMs: number): Promise<void> {
     const askedAtMs = performance.now();
-    if (this.#away !== null || this.#isProbing || askedAtMs - this.#answeredAtMs < quietMs) return;
+    if (this.#unavailable !== null || this.#isProbing || askedAtMs - this.#answeredAtMs < quietMs) return;
     this.#isProbing = true;
     try {
       await within(withinMs, isWritable(this.#database));
       this.#answeredAtMs = performance.now();
     } catch (error) {
       // A busy pool is no silence: its statements come back.
-      if (isAway(error) && this.#answeredAtMs < askedAtMs) this.#noticeAway(error);
+      if (isUnavailable(error) && this.#answeredAtMs < askedAtMs) this.#noteUnavailable(error);
     } finally {
       this.#isProbing = false;
     }
   }
 
   get isAvailable(): boolean {
-    return this.#away === null;
+    return this.#unavailable === null;
   }
 
   /** Items that are not committed, or not read, yet. Outcomes are held while the table is away. */
@@ -195,12 +195,12 @@ export class Recorder {
     this.#stopped = true;
   }
 
-  async #held<Result>(kind: GroupKind, group: readonly unknown[], write: () => Promise<Result>): Promise<Result> {
+  async #unrecorded<Result>(kind: GroupKind, group: readonly unknown[], write: () => Promise<Result>): Promise<Result> {
     for (;;) {
       try {
         return await this.#watched(kind, group, write);
       } catch (error) {
-        if (!isAway(error) || this.#stopped) throw error;
+        if (!isUnavailable(error) || this.#stopped) throw error;
         await Promise.race([this.available(), pause(RETRY_EVERY_MS)]);
       }
     }
@@ -214,15 +214,15 @@ export class Recorder {
       this.#settings.onGroup?.(kind, group.length, performance.now() - startedAtMs);
       return result;
     } catch (error) {
-      if (isAway(error)) this.#noticeAway(error);
+      if (isUnavailable(error)) this.#noteUnavailable(error);
       throw error;
     }
   }
 
-  #noticeAway(error: unknown): void {
-    if (this.#away !== null) return;
+  #noteUnavailable(error: unknown): void {
+    if (this.#unavailable !== null) return;
     this.#settings.onAvailability(false, error);
-    this.#away = this.#untilBack();
+    this.#unavailable = this.#untilBack();
   }
 
   async #untilBack(): Promise<void> {
@@ -234,7 +234,7 @@ export class Recorder {
         // Still away.
       }
     }
-    this.#away = null;
+    this.#unavailable = null;
     this.#settings.onAvailability(true);
   }
 

@@ -10,7 +10,7 @@
 -- Returns {'OK', number of messages that found no room, 1 when the claim still held or 0, for each schedule} or {'NOFENCE' | 'STALE'}.
 --!include clock
 --!include fence
---!include believed
+--!include fresh
 --!include put
 local refusal = refused(KEYS[4], ARGV[1])
 if refusal then return {refusal} end

@@ -10,14 +10,14 @@ import { scheduleEntry } from '../../../src/redis/keys.js';
 import { messageColumns, pending } from '../../../src/postgres/messages/message-columns.js';
 import { type MessageToPromote, messagesToPromote } from '../../../src/postgres/messages/sweep-reads.js';
 import { orders } from '../../support/merges.js';
-import { aMessage, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, openRecorder, type OpenRecorder } from '../../support/messages.js';
 import { claims, entry, EPOCH, openQueue, type OpenQueue } from '../../support/queue.js';
 
-let table: OpenTable;
+let table: OpenRecorder;
 let open: OpenQueue;
 let shard = 0;
 beforeAll(async () => {
-  [table, open] = await Promise.all([openTable(), openQueue()]);
+  [table, open] = await Promise.all([openRecorder(), openQueue()]);
 });
 afterAll(async () => {
   await Promise.all([table.close(), open.close()]);
@@ -110,9 +110,9 @@ describe('a message that is accepted while its shard is swept', () => {
     async (_name, steps) => {
       const on = await newPlay();
       for (const step of steps) await play(step, on);
-      const isOffered = steps.indexOf('announce') < steps.indexOf('offer');
+      const isEnqueued = steps.indexOf('announce') < steps.indexOf('offer');
       const isRead = steps.indexOf('commit') < steps.indexOf('read');
-      expect(await open.redis.zcard(open.keys(on.shard).due)).toBe(isOffered || isRead ? 1 : 0);
+      expect(await open.redis.zcard(open.keys(on.shard).due)).toBe(isEnqueued || isRead ? 1 : 0);
     },
   );
 });

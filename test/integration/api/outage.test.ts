@@ -18,7 +18,7 @@ import { type OwnStore, ownPostgres } from '../../support/stores.js';
 
 const TOKEN = 'outage-token-0123456789';
 const HEADERS = { authorization: `Bearer ${TOKEN}` };
-const chance = (bytes: number): Uint8Array => crypto.getRandomValues(new Uint8Array(bytes));
+const random = (bytes: number): Uint8Array => crypto.getRandomValues(new Uint8Array(bytes));
 
 let postgres: OwnStore;
 let database: Database;
@@ -28,7 +28,7 @@ beforeAll(async () => {
   database = new Database({ url: postgres.url, poolSize: 3, timeoutMs: 5_000, onError: () => undefined });
   reads = openReads(postgres.url);
   await migrate(database, { shards: 4, ...partitionBounds(Date.now(), { delayMaxMs: 60_000 }) });
-  await ensureTenant(database, { name: 'default', token: TOKEN, currentKey: null, nextKey: null }, chance);
+  await ensureTenant(database, { name: 'default', token: TOKEN, currentKey: null, nextKey: null }, random);
 });
 afterAll(async () => {
   await database.close();
@@ -43,7 +43,7 @@ function services(changes: Partial<ApiServices> = {}): ApiServices {
   return {
     config: configWith({ CARILLON_TOKEN_CACHE_MS: 0 }),
     clock: { nowMs: () => Date.now() },
-    chance,
+    random,
     database,
     reads,
     intake: intakeThat(() => Promise.reject(new Error('a secret detail'))),

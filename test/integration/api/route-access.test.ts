@@ -53,7 +53,7 @@ function appWith({ database }: Pick<TestNode, 'database'>): FastifyInstance {
   const services: ApiServices = {
     config: configWith({}),
     clock: { nowMs: () => Date.now() },
-    chance: (bytes) => randomBytes(bytes),
+    random: (bytes) => randomBytes(bytes),
     database,
     intake: {} as Intake,
     logger: pino({ level: 'silent' }),

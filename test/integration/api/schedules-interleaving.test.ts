@@ -9,14 +9,14 @@ import { scheduleEntry } from '../../../src/redis/keys.js';
 import { timestamp } from '../../../src/postgres/messages/message-columns.js';
 import { type ScheduleToPromote, schedulesToPromote } from '../../../src/postgres/messages/sweep-reads.js';
 import { orders } from '../../support/merges.js';
-import { openTable, type OpenTable } from '../../support/messages.js';
+import { openRecorder, type OpenRecorder } from '../../support/messages.js';
 import { EPOCH, openQueue, type OpenQueue } from '../../support/queue.js';
 
-let table: OpenTable;
+let table: OpenRecorder;
 let open: OpenQueue;
 let shard = 0;
 beforeAll(async () => {
-  [table, open] = await Promise.all([openTable(), openQueue()]);
+  [table, open] = await Promise.all([openRecorder(), openQueue()]);
 });
 afterAll(async () => {
   await Promise.all([table.close(), open.close()]);

@@ -6,15 +6,15 @@ import { transactionLimits } from '../../../src/compose/transaction-limits.js';
 import { Database, type Queryable } from '../../../src/postgres/database.js';
 import { connectionName, endAbandoned, grantEpochs } from '../../../src/postgres/shards/epochs.js';
 import { recordOutcomes } from '../../../src/postgres/messages/outcomes.js';
-import { aMessage, anOutcome, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
 
 const FORMER = 'former-00000001';
 const NEXT = 'next-00000002';
 
-let table: OpenTable;
+let table: OpenRecorder;
 let former: Database;
 beforeAll(async () => {
-  table = await openTable();
+  table = await openRecorder();
   former = new Database({
     url: table.url,
     name: connectionName(FORMER),

@@ -4,16 +4,16 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Maintenance } from '../../../src/postgres/maintenance.js';
 import { dropOldPartitions, ensurePartitions, weekStartMs } from '../../../src/postgres/partitions.js';
-import { openTable, type OpenTable } from '../../support/messages.js';
+import { openRecorder, type OpenRecorder } from '../../support/messages.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const WEEK_MS = 7 * DAY_MS;
 /** A week that has no partition yet. */
 const OLD_MS = weekStartMs(Date.UTC(2020, 0, 15));
 
-let table: OpenTable;
+let table: OpenRecorder;
 beforeAll(async () => {
-  table = await openTable();
+  table = await openRecorder();
 });
 afterAll(() => table.close());
 

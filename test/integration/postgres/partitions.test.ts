@@ -12,16 +12,16 @@ import {
   weekStartMs,
   withPartitions,
 } from '../../../src/postgres/partitions.js';
-import { aMessage, anOutcome, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
 
 const DAY = 86_400_000;
 const WEEK = 7 * DAY;
 const YEAR = 365 * DAY;
 
-let table: OpenTable;
+let table: OpenRecorder;
 let nowMs: number;
 beforeAll(async () => {
-  table = await openTable();
+  table = await openRecorder();
   nowMs = table.clock.value;
 });
 afterAll(() => table.close());

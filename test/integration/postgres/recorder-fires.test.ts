@@ -8,18 +8,18 @@ import { type Fire, recordFires } from '../../../src/postgres/schedules/fires.js
 import type { NewMessage } from '../../../src/postgres/messages/message-columns.js';
 import { changeScheduleState, saveSchedule } from '../../../src/postgres/schedules/schedules.js';
 import { openDatabase } from '../../support/node.js';
-import { aMessage, anOutcome, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
 
 const SHARD = 3;
 const SECOND = 1_000;
 
-let table: OpenTable;
+let table: OpenRecorder;
 let epoch: number;
 let nowMs: number;
 let counter = 0;
 let schedule: Schedule;
 beforeAll(async () => {
-  table = await openTable();
+  table = await openRecorder();
 });
 afterAll(() => table.close());
 beforeEach(async () => {

@@ -5,13 +5,13 @@ import type { Message } from '../../../src/domain/message.js';
 import { messageColumns } from '../../../src/postgres/messages/message-columns.js';
 import { lookUntil, releaseHeld } from '../../../src/postgres/messages/outcomes.js';
 import { sql } from '../../../src/postgres/sql.js';
-import { aMessage, anOutcome, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
 
-let table: OpenTable;
+let table: OpenRecorder;
 let count = 0;
 let scheduleId = '';
 beforeAll(async () => {
-  table = await openTable();
+  table = await openRecorder();
 });
 afterAll(() => table.close());
 beforeEach(() => {

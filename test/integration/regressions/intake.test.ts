@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ID_CHANCE_BYTES, messageId } from '../../../src/domain/ids.js';
+import { ID_RANDOM_BYTES, messageId } from '../../../src/domain/ids.js';
 import { shardOfMessage } from '../../../src/domain/shard.js';
 import { messageColumns, pending } from '../../../src/postgres/messages/message-columns.js';
 import { aMessage } from '../../support/messages.js';
@@ -90,7 +90,7 @@ describe('a row that was committed and never queued (report 19)', () => {
   it('is delivered all the same, once', async () => {
     const dueAtMs = Date.now() - 30_000;
     const messages = Array.from({ length: 20 }, () => {
-      const id = messageId(dueAtMs, randomBytes(ID_CHANCE_BYTES));
+      const id = messageId(dueAtMs, randomBytes(ID_RANDOM_BYTES));
       const shard = shardOfMessage(id, node.config.CARILLON_SHARDS);
       return aMessage({ id, shard, dueAtMs, destination: `${node.sink.url}/unqueued` });
     });
