@@ -53,7 +53,7 @@ export function addTransfer(program: Command, run: Runner): void {
     .option('--user-field', 'the crontab has a user before each command, as /etc/crontab')
     .option('--from-line <number>', 'begin here, as an import that was interrupted has said', '1')
     .option('--batch <number>', 'lines in one request', '1000')
-    .option('--patience <seconds>', 'how long to wait for a Carillon that is away', '60')
+    .option('--patience <seconds>', 'how long to wait for a Carillon that is unavailable', '60')
     .option('--refused <file>', 'write the lines that were refused, with the reason')
     .option('--dry-run', 'print what would be sent, and send nothing')
     .action(run(importFile));

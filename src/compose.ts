@@ -58,7 +58,7 @@ export async function startNode(config: Config, log: Logger): Promise<Node> {
   const redis = createRedis({
     url: config.CARILLON_REDIS_URL,
     timeoutMs: config.CARILLON_REDIS_TIMEOUT_MS,
-    onTrouble: (error) => log.warn({ err: error }, 'the queue (Redis) cannot be reached'),
+    onTrouble: (error) => log.warn({ err: error }, 'Redis cannot be reached'),
   });
   try {
     return await startWith({ config, log, identity, pools, redis, metrics });
@@ -103,13 +103,13 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
     onAvailability: (available, error) => {
       if (!available) {
-        log.error({ err: error }, 'the table is away: claims stop, outcomes are held');
+        log.error({ err: error }, 'PostgreSQL is unavailable: claims stop, outcomes are held');
         return;
       }
-      log.info('the table is back');
+      log.info('PostgreSQL is back');
       sweeper.sweepSoon();
     },
-    onRefusal: (error, id) => log.error({ err: error, message: id }, 'the table refused what a destination answered'),
+    onRefusal: (error, id) => log.error({ err: error, message: id }, 'PostgreSQL refused what a destination answered'),
     onGroup: (kind, items, durationMs) => metrics.grouped(kind, items, durationMs),
   });
   const http = createHttpClient({
@@ -133,9 +133,9 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
   });
   const { membership, wake } = cluster;
   const enqueuer = new Enqueuer(queue, wake, {
-    onError: (error) => log.error({ err: error }, 'an offer to the queue failed'),
-    onRefused: (error) => log.error({ err: error }, 'the queue takes no work: accepts go to the table only'),
-    onCaughtUp: (leftToSweeps) => log.info({ leftToSweeps }, 'the queue takes work again'),
+    onError: (error) => log.error({ err: error }, 'an offer to Redis failed'),
+    onRefused: (error) => log.error({ err: error }, 'Redis takes no work: accepts go to PostgreSQL only'),
+    onCaughtUp: (leftToSweeps) => log.info({ leftToSweeps }, 'Redis takes work again'),
   });
   const stores = { database, queue, enqueuer, recorder };
   const parts = actorParts({ ...stores, config, log, identity, http, clock, cluster, metrics, hooks, random });
@@ -176,7 +176,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
   let joined = false;
   const ready = (): Readiness => {
     if (stopping || membership.isDraining) return { ok: false, why: 'this node is draining' };
-    if (!recorder.isAvailable) return { ok: false, why: 'the table (PostgreSQL) is away' };
+    if (!recorder.isAvailable) return { ok: false, why: 'PostgreSQL is unavailable' };
     if (!joined) return { ok: false, why: 'this node has not joined the cluster yet' };
     return { ok: true, shards: { served: servedShards(membership, cluster.holder), total: config.CARILLON_SHARDS } };
   };
@@ -210,7 +210,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
   const stop = async (): Promise<void> => {
     stopping = true;
     const left = new Promise((resolve) => setTimeout(resolve, config.CARILLON_LEAVE_MS));
-    // What cannot be recorded by then, because the table is away, is left to the next owner.
+    // What cannot be recorded by then, because PostgreSQL is unavailable, is left to the next owner.
     const limit = setTimeout(() => recorder.stop(), config.CARILLON_DRAIN_MS);
     await membership.stop();
     clearTimeout(limit);
@@ -273,7 +273,7 @@ function delayMax(config: Config): { delayMaxMs: number } {
   return { delayMaxMs: config.CARILLON_DELAY_MAX_MS };
 }
 
-/** After Redis was away every shard is fenced anew before its payloads are believed again, then the offers that waited are made. */
+/** After Redis was unavailable every shard is fenced anew before its payloads are believed again, then the offers that waited are made. */
 function watchDataRedis(redis: Redis | Cluster, cluster: NodeCluster, enqueuer: Enqueuer, log: Logger): () => void {
   const { holder, membership } = cluster;
   return watchRedis(redis, {
@@ -284,6 +284,6 @@ function watchDataRedis(redis: Redis | Cluster, cluster: NodeCluster, enqueuer: 
       membership.nudge();
       await enqueuer.retry();
     },
-    onFailure: (error) => log.warn({ err: error }, 'the queue is back, its shards could not be fenced yet'),
+    onFailure: (error) => log.warn({ err: error }, 'Redis is back, its shards could not be fenced yet'),
   });
 }

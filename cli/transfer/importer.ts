@@ -18,7 +18,7 @@ export interface ImportSettings {
   readonly fromLine: number;
   /** Most lines of one request. */
   readonly batch: number;
-  /** How long a Carillon that is away is waited for. */
+  /** How long a Carillon that is unavailable is waited for. */
   readonly patienceMs: number;
   readonly onRefused: (refusal: Refusal) => void;
   /** Takes the items instead of the API. */

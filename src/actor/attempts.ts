@@ -1,4 +1,4 @@
-// One attempt: sign, call, judge, and hold the outcome until the table has it.
+// One attempt: sign, call, judge, and hold the outcome until PostgreSQL has it.
 
 import { buildDeliveryHeaders } from '../delivery/request-headers.js';
 import type { HttpClient } from '../delivery/http-client.js';
@@ -31,7 +31,7 @@ export interface AttemptSettings extends CallbackSettings {
   readonly leastRetryDelayMs: number;
 }
 
-/** What follows an attempt for its entry in the queue. */
+/** What follows an attempt for its entry in Redis. */
 export type NextStep =
   | { readonly kind: 'done'; readonly recorded: Recorded; readonly outcome: Outcome }
   | { readonly kind: 'retry'; readonly recorded: Recorded; readonly outcome: Outcome; readonly atMs: number };
@@ -63,7 +63,7 @@ export class Attempts {
 
   /**
    * Makes attempt number `attempt` (from 1). Gives its outcome, which is nowhere yet but here; null when it was cut off because this
-   * node is stopping, or was not to be sent any more by `isStillToBeSent`, which is asked last. Rejects with TABLE_UNAVAILABLE when the
+   * node is stopping, or was not to be sent any more by `isStillToBeSent`, which is asked last. Rejects with POSTGRES_UNAVAILABLE when the
    * signing key cannot be read: then nothing was sent.
    */
   async make(
@@ -81,7 +81,7 @@ export class Attempts {
     return this.#outcome(message, attempt, result, startedAtMs);
   }
 
-  /** Resolves when the outcome is committed. Rejects with TABLE_UNAVAILABLE when the node stops before the table is back. */
+  /** Resolves when the outcome is committed. Rejects with POSTGRES_UNAVAILABLE when the node stops before PostgreSQL is back. */
   async record(outcome: Outcome): Promise<NextStep> {
     const recorded = await this.#recorder.record(outcome);
     return outcome.nextAttemptAtMs !== null && recorded.taken

@@ -1,4 +1,4 @@
-// Where to put work for a host (or of a tenant) that is at its limit: back into the queue, spread over the time that the host will need, so
+// Where to put work for a host (or of a tenant) that is at its limit: back into Redis, spread over the time that the host will need, so
 // that it neither holds slots nor is claimed again and again. What is said of hosts here holds for tenants as well.
 
 /** What is known of the deliveries under way to a host. */

@@ -112,7 +112,7 @@ export class FailingEntries {
 /** PostgreSQL or Redis is unavailable, or this node is stopping: known to those who watch them, and to be waited out. */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof CarillonError)) return false;
-  return ['TABLE_UNAVAILABLE', 'QUEUE_UNAVAILABLE', 'SHUTTING_DOWN'].includes(error.code);
+  return ['POSTGRES_UNAVAILABLE', 'REDIS_UNAVAILABLE', 'SHUTTING_DOWN'].includes(error.code);
 }
 
 function textOf(error: unknown): string {

@@ -1,6 +1,6 @@
-// Firing a schedule that was claimed: plan its occurrences, record them and advance it in the table, then one step in the queue.
+// Firing a schedule that was claimed: plan its occurrences, record them and advance it in PostgreSQL, then one step in Redis.
 //
-// A crash between the table and the queue repeats a harmless step: the entry lapses, the row says that it was advanced, and the
+// A crash between PostgreSQL and Redis repeats a harmless step: the entry lapses, the row says that it was advanced, and the
 // entry goes to its next time. The occurrences that were recorded but not queued are found by the sweep (rescue), which the new owner
 // runs at once. A schedule that was edited, paused or deleted meanwhile fires nothing: its row says where its entry belongs.
 
@@ -27,11 +27,11 @@ export interface ClaimedEntry {
   readonly epoch: number;
   readonly entry: string;
   readonly key: ScheduleKeyOfEntry;
-  /** The claim's token as it is now. Asked when the claim's end goes to the queue: a later claim is a new one. */
+  /** The claim's token as it is now. Asked when the claim's end goes to Redis: a later claim is a new one. */
   readonly tokenAtEnd: () => string;
 }
 
-/** Firings of one shard that go to the queue in one script. */
+/** Firings of one shard that go to Redis in one script. */
 const QUEUE_GROUP = { maxItems: 100, maxGroups: 1 } as const;
 const MAX_SHARD_GROUPS = 8_192;
 
@@ -67,7 +67,7 @@ export class Firing {
   }
 
   /**
-   * Resolves when the occurrences are recorded and queued and the schedule stands at its next time, or is out. `fenced`: the table has
+   * Resolves when the occurrences are recorded and queued and the schedule stands at its next time, or is out. `fenced`: PostgreSQL has
    * another epoch for the shard; nothing was done.
    */
   async fire(claimed: ClaimedEntry): Promise<'done' | 'fenced'> {
@@ -114,7 +114,7 @@ export class Firing {
     return 'done';
   }
 
-  /** They are recorded: offered until the queue takes them (it is away, or full), they need not wait for a sweep. */
+  /** They are recorded: offered until Redis takes them (it is unavailable, or full), they need not wait for a sweep. */
   #enqueueAgain(shard: number, firings: readonly Pick<QueueFiring, 'messages'>[]): void {
     for (const { id, dueAtMs } of firings.flatMap(({ messages }) => messages)) {
       this.#enqueuer.enqueue(shard, { id, dueAtMs, payload: '' });
@@ -158,7 +158,7 @@ export class Firing {
       // Refused: the entries lapse, and whoever owns the shard reads the rows.
       if (reply === 'in-part') this.#enqueueAgain(shard, firings);
       else if (reply !== 'fired')
-        throw new CarillonError('QUEUE_UNAVAILABLE', `shard ${shard} was fenced while firing`);
+        throw new CarillonError('REDIS_UNAVAILABLE', `shard ${shard} was fenced while firing`);
       return firings.map(() => undefined);
     });
     this.#groups.set(shard, group);

@@ -1,5 +1,5 @@
 // Which payloads an actor believes. An entry that was queued before the actor took over, or before Redis was last seen to come back, may be
-// older than what the queue forgot: a settled entry or a cancel of Redis's last second. So its payload is not used, and its row is read.
+// older than what Redis forgot: a settled entry or a cancel of Redis's last second. So its payload is not used, and its row is read.
 
 import type { Clock } from '../domain/clock.js';
 import type { Message } from '../domain/message.js';
@@ -17,7 +17,7 @@ export class PayloadFreshness {
     this.#suspectBeforeMs = clock.nowMs();
   }
 
-  /** True from when Redis went away until the shard is renewed: what Redis has by then may be older than the actor's epoch. */
+  /** True from when Redis became unavailable until the shard is renewed: what Redis has by then may be older than the actor's epoch. */
   get isSuspended(): boolean {
     return this.#suspectBeforeMs === Infinity;
   }

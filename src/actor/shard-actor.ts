@@ -4,7 +4,7 @@
 // has in its hands it finishes, by the claims' tokens, and the new owner leaves that alone until it lapses.
 //
 // Life of a claim. A schedule is fired (firing.ts). A message whose entry carries a payload is on its first attempt and is sent at
-// once; any other is read from the table first, and the row says what to do. One that this node still has in its hands (the queue
+// once; any other is read from PostgreSQL first, and the row says what to do. One that this node still has in its hands (Redis
 // was emptied, or lapsed behind our back) only changes its token. When the outcome is committed, the entry is settled.
 
 import { setMaxListeners } from 'node:events';
@@ -27,11 +27,11 @@ interface InFlight {
   token: string;
   /** Whether its slot was given back before it landed. */
   isReleased: boolean;
-  /** Whether its end was sent to the queue: an entry that is claimed from then on is a new one. */
+  /** Whether its end was sent to Redis: an entry that is claimed from then on is a new one. */
   isEnding: boolean;
 }
 
-/** How long to wait before trying again when Redis or the table is away. */
+/** How long to wait before trying again when Redis or PostgreSQL is unavailable. */
 const TROUBLE_PAUSE_MS = 200;
 /** When a claimed entry comes back that was refused because the shard's epoch is another. */
 const REFUSED_PAUSE_MS = 500;
@@ -95,7 +95,7 @@ export class ShardActor {
     return this.#halted;
   }
 
-  /** For how long it has been trying in vain to claim; 0 when all is well, it sleeps, or waits for the table or the node's capacity. */
+  /** For how long it has been trying in vain to claim; 0 when all is well, it sleeps, or waits for PostgreSQL or the node's capacity. */
   get stuckMs(): number {
     return this.#tryingSinceMs === null || !this.#parts.recorder.isAvailable
       ? 0
@@ -112,14 +112,14 @@ export class ShardActor {
     this.#wakeTimer.wakeBy(dueAtMs);
   }
 
-  /** Mailbox: a new epoch was installed, after the queue was lost or Redis came back. */
+  /** Mailbox: a new epoch was installed, after Redis was lost or Redis came back. */
   renew(epoch: number): void {
     this.#epoch = epoch;
     this.#freshness.renew();
     this.#wakeTimer.wake();
   }
 
-  /** Mailbox: the table has a later epoch than this one. */
+  /** Mailbox: PostgreSQL has a later epoch than this one. */
   superseded(epoch: number): void {
     if (this.#halted || this.#epoch !== epoch) return;
     this.#refused(epoch).catch((error: unknown) => {
@@ -127,7 +127,7 @@ export class ShardActor {
     });
   }
 
-  /** Mailbox: Redis went away. Until the shard is renewed it claims nothing: what Redis has by then may be older than this node's epoch. */
+  /** Mailbox: Redis became unavailable. Until the shard is renewed it claims nothing: what Redis has by then may be older than this node's epoch. */
   suspend(): void {
     this.#freshness.suspend();
   }
@@ -198,7 +198,7 @@ export class ShardActor {
       try {
         const { recorder, time } = this.#parts;
         if (!recorder.isAvailable) {
-          // That the table is away concerns the node, not this shard.
+          // That PostgreSQL is unavailable concerns the node, not this shard.
           this.#tryingSinceMs = null;
           await Promise.race([recorder.available(), this.#haltRequested.promise]);
         }
@@ -303,7 +303,7 @@ export class ShardActor {
       .finally(() => this.#complete(claim.id, inFlight));
   }
 
-  /** Puts an entry back that could not be worked on, or ends it (null). If Redis cannot be told, it lapses; either way its next claim asks the table. */
+  /** Puts an entry back that could not be worked on, or ends it (null). If Redis cannot be told, it lapses; either way its next claim asks PostgreSQL. */
   async #returnClaim(id: string, inFlight: InFlight, backAtMs: number | null): Promise<void> {
     try {
       await this.#settle(id, inFlight, backAtMs);
@@ -377,7 +377,7 @@ export class ShardActor {
     for (const { id, shard, dueAtMs } of released) this.#parts.enqueuer.enqueue(shard, { id, dueAtMs, payload: '' });
   }
 
-  /** Ends a claim; those of one tick go together. What cannot be told to Redis lapses, and the table is asked. */
+  /** Ends a claim; those of one tick go together. What cannot be told to Redis lapses, and PostgreSQL is asked. */
   async #settle(id: string, inFlight: InFlight, backAtMs: number | null, payload = ''): Promise<void> {
     inFlight.isEnding = true;
     const at = backAtMs === null ? null : Math.ceil(backAtMs);

@@ -13,7 +13,7 @@ export interface SweepEnd {
   readonly queued: number;
   readonly read: number;
   readonly durationMs: number;
-  /** By how much the queue had fallen behind what the sweep is to see to. */
+  /** By how much Redis had fallen behind what the sweep is to see to. */
   readonly behindMs: number;
 }
 

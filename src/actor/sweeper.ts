@@ -19,7 +19,7 @@ export interface SweeperSettings {
   readonly onSwept?: (end: SweepEnd) => void;
 }
 
-/** Sweeps at once: they share the table with deliveries, which come first. */
+/** Sweeps at once: they share PostgreSQL with deliveries, which come first. */
 const MAX_SWEEPS = 4;
 /** Work less late than this is on its way. */
 const OVERDUE_MS = 5_000;
@@ -39,10 +39,10 @@ interface Timers {
   readonly actor: ShardActor;
   readonly handles: Map<SweepName | 'rescue soon', NodeJS.Timeout>;
   readonly runs: Map<SweepName, Run>;
-  /** Sweeps that ended because the queue had a newer epoch than the actor yet. */
+  /** Sweeps that ended because Redis had a newer epoch than the actor yet. */
   readonly cutOff: Set<SweepName>;
   rescued: MessageId;
-  /** How far behind the last sweep of each kind found the queue, in milliseconds. */
+  /** How far behind the last sweep of each kind found Redis, in milliseconds. */
   readonly behindMs: Map<SweepName, number>;
   /** When the shard was taken or its epoch renewed last, by Redis's clock. */
   takenAtMs: number;
@@ -92,7 +92,7 @@ export class Sweeper {
   }
 
   /**
-   * The table was away and is back: what it committed in the last moment without the answer being heard is in no queue. It is looked for
+   * PostgreSQL was unavailable and is back: what it committed in the last moment without the answer being heard is in no queue. It is looked for
    * as soon as it can be told from what is on its way, instead of when the period comes round.
    */
   sweepSoon(): void {

@@ -281,7 +281,7 @@ export class ClusterWatch {
     try {
       this.#learn(await this.#parts.readLevels(shards));
     } catch {
-      // Redis is away, and the picture says so.
+      // Redis is unavailable, and the picture says so.
     }
   }
 

@@ -137,7 +137,7 @@ export class StatsPublisher {
       const owned = levels.ownedShards();
       if (owned.length > 0) tell({ node, levels: await readLevels(owned) });
     } catch {
-      // Redis is away: those who watch see that.
+      // Redis is unavailable: those who watch see that.
     } finally {
       this.#reading = false;
     }

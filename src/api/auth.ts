@@ -25,7 +25,7 @@ interface Remembered {
 export class Authenticator {
   readonly #known = new Map<string, Remembered>();
   readonly #unknown = new Map<string, Remembered>();
-  /** Look-ups under way: a burst with one token asks the table once. */
+  /** Look-ups under way: a burst with one token asks PostgreSQL once. */
   readonly #pending = new Map<string, Promise<TokenHolder | null>>();
 
   constructor(

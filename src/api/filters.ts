@@ -105,7 +105,7 @@ function textOf(value: unknown, name: string): string {
   }
   const text = String(value);
   if (text.trim() === '') throw empty(name);
-  // The table's text cannot hold NUL, so nothing there has it.
+  // PostgreSQL's text cannot hold NUL, so nothing there has it.
   if (text.length > VALUE_MAX_LENGTH || text.includes('\0'))
     throw invalid(`${name} is too long, or has a NUL character`);
   return text;

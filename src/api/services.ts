@@ -71,7 +71,7 @@ export interface ApiServices {
   readonly intake: Intake;
   readonly logger: Logger;
   readonly cluster: ClusterView;
-  /** Whether this node should be given requests: red before it drains, and while a store is away. */
+  /** Whether this node should be given requests: red before it drains, and while a store is unavailable. */
   readonly health: {
     ready(): Readiness;
     /** Whether this node is about to stop: connections are to be made anew, elsewhere. */

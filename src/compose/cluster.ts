@@ -135,7 +135,7 @@ export function makeCluster(parts: {
   });
   const start = async (actorParts: ActorParts): Promise<void> => {
     await openRedis(subscriber, config.CARILLON_REDIS_TIMEOUT_MS);
-    // A lock server that is away is tried again in the background: a majority is enough.
+    // A lock server that is unavailable is tried again in the background: a majority is enough.
     await Promise.allSettled(lockClients.map((client) => openRedis(client, config.CARILLON_REDIS_TIMEOUT_MS)));
     const neverGranted = (await readShards(database)).every(({ node }) => node === null);
     if (neverGranted) await locks.bootstrapEmptyServers();

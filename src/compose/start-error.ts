@@ -8,8 +8,8 @@ import { parseUrl } from '../domain/url.js';
 export function startError(error: unknown, config: Config): string | null {
   if (!(error instanceof Error)) return null;
   const { code = '' } = error as { code?: string };
-  if (code === 'TABLE_UNAVAILABLE') return unreachable('PostgreSQL', 'CARILLON_DATABASE_URL', config, error);
-  if (code === 'QUEUE_UNAVAILABLE') return unreachable('Redis', 'CARILLON_REDIS_URL', config, error);
+  if (code === 'POSTGRES_UNAVAILABLE') return unreachable('PostgreSQL', 'CARILLON_DATABASE_URL', config, error);
+  if (code === 'REDIS_UNAVAILABLE') return unreachable('Redis', 'CARILLON_REDIS_URL', config, error);
   if (error instanceof CarillonError) return error.message;
   const address = `CARILLON_HOST and CARILLON_PORT are ${config.CARILLON_HOST} and ${config.CARILLON_PORT}`;
   if (code === 'EADDRINUSE') return `${address}: another program listens there`;

@@ -170,7 +170,7 @@ function firedLate(record: OccurrenceRecord, nominalAtMs: number, facts: Explain
     because: `nobody fired it before ${instant(record.createdAtMs)}${misfire}`,
     evidence: {
       atMs: record.createdAtMs,
-      text: `fired ${latency(lateMs)} late: its node, Redis or PostgreSQL was away, or busy; the shard has not moved since then as far as is known`,
+      text: `fired ${latency(lateMs)} late: its node, Redis or PostgreSQL was unavailable, or busy; the shard has not moved since then as far as is known`,
     },
   };
 }

@@ -43,7 +43,7 @@ export class UnconfirmedCancelError extends CarillonError {
         ? ''
         : `; ${canceled} other ${canceled === 1 ? 'message is' : 'messages are'} canceled for certain`;
     super(
-      'QUEUE_UNAVAILABLE',
+      'REDIS_UNAVAILABLE',
       `Redis is unavailable and did not confirm the cancel of ${unconfirmed} ${messages}, which ${are} canceled in PostgreSQL and may still be sent once${others}: cancel again`,
     );
   }

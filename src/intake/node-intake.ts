@@ -1,4 +1,4 @@
-// The intake of a node: commits to the table, then tells the queue, then wakes the actor. See intake.ts for what it promises.
+// The intake of a node: commits to PostgreSQL, then tells Redis, then wakes the actor. See intake.ts for what it promises.
 
 import type { RandomBytes, Clock, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
@@ -36,7 +36,7 @@ export interface IntakeSettings {
   readonly idempotencyMs: number;
 }
 
-/** Counts messages that were to be accepted. `failed`: as far as is known; the table was away, or refused them. */
+/** Counts messages that were to be accepted. `failed`: as far as is known; PostgreSQL was unavailable, or refused them. */
 export type OnAccept = (result: 'accepted' | 'deduplicated' | 'failed', messages: number) => void;
 
 /** Counts messages that were accepted, by how soon they are due. */
@@ -218,7 +218,7 @@ export class NodeIntake implements Intake {
     this.#enqueuer.enqueue(shard, { id, dueAtMs, payload, createdAtMs });
   }
 
-  /** The table keeps whole milliseconds. */
+  /** PostgreSQL keeps whole milliseconds. */
   #nowMs(): number {
     return Math.ceil(this.#clock.nowMs());
   }

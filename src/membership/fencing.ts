@@ -1,11 +1,11 @@
-// Gives shards new epochs: granted by the table, then installed in the queue. Reads nothing of what a shard holds.
+// Gives shards new epochs: granted by PostgreSQL, then installed in Redis. Reads nothing of what a shard holds.
 
 import type { Logger } from 'pino';
 import { CarillonError } from '../domain/errors.js';
 import type { Abandoned } from '../postgres/shards/epochs.js';
 import type { Fence, ShardQueue } from '../redis/shard-queue.js';
 
-/** The table's side: who was granted what. */
+/** PostgreSQL's side: who was granted what. */
 export interface EpochAuthority {
   /** May leave out shards that a transaction of their former owner holds on to. */
   grant(node: string, shards: readonly number[]): Promise<Map<number, number>>;
@@ -19,7 +19,7 @@ export interface EpochAuthority {
 export interface Fenced {
   /** The epochs that hold now, by shard. One that is missing has another owner. */
   readonly epochs: ReadonlyMap<number, number>;
-  /** Shards whose queue has to be filled again from the table. */
+  /** Shards whose queue has to be filled again from PostgreSQL. */
   readonly lost: ReadonlySet<number>;
 }
 
@@ -60,19 +60,19 @@ export class Fencing {
     }
   }
 
-  /** New epochs for shards that are this node's in the table, under these epochs or later ones. */
+  /** New epochs for shards that are this node's in PostgreSQL, under these epochs or later ones. */
   async renew(held: ReadonlyMap<number, number>): Promise<Fenced> {
     return this.#install(await this.#authority.renew(this.#node, held));
   }
 
-  /** Shards whose epoch in the table is later than the one they are held by: another node, or an answer that was lost. */
+  /** Shards whose epoch in PostgreSQL is later than the one they are held by: another node, or an answer that was lost. */
   superseded(held: ReadonlyMap<number, number>): Promise<number[]> {
     return this.#authority.superseded(held);
   }
 
   /**
    * To be filled again are shards whose state was not there, was written in another run of Redis (lua/fence.lua), or was newer than the
-   * table, as after a backup of the table was restored: these are lifted above what the queue has.
+   * table, as after a backup of PostgreSQL was restored: these are lifted above what Redis has.
    */
   async #install(granted: ReadonlyMap<number, number>): Promise<Fenced> {
     const epochs = new Map(granted);
@@ -86,7 +86,7 @@ export class Fencing {
     if (newer.size === 0) return { epochs, lost };
     const superseded = await this.#authority.supersede(this.#node, newer);
     if (superseded.size === 0) return { epochs, lost };
-    this.#log.warn({ shards: superseded.size }, 'the queue had newer epochs than the table: was a backup restored?');
+    this.#log.warn({ shards: superseded.size }, 'Redis had newer epochs than PostgreSQL: was a backup restored?');
     await this.#fenceEach(superseded, true, (shard, fence) => {
       if (!fence.installed) return;
       epochs.set(shard, superseded.get(shard) ?? 0);

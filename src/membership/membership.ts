@@ -44,9 +44,9 @@ interface MembershipParts {
   readonly holder: Pick<ShardHolder, 'owned' | 'stuckFor' | 'acquire' | 'handOver' | 'drop' | 'stop'>;
   readonly channels: Pick<Channels, 'announceFree'>;
   readonly time: ProcessTime;
-  /** Nobody takes shards while the table is away: no epoch could be granted. */
+  /** Nobody takes shards while PostgreSQL is unavailable: no epoch could be granted. */
   readonly isPostgresAvailable: () => boolean;
-  /** Looks for a sign of life of the table, if there was none for `quietMs`, for at most `withinMs`. Does not throw. */
+  /** Looks for a sign of life of PostgreSQL, if there was none for `quietMs`, for at most `withinMs`. Does not throw. */
   readonly probePostgres: (quietMs: number, withinMs: number) => Promise<void>;
   readonly settings: MembershipSettings;
   readonly events: MembershipEvents;
@@ -61,9 +61,9 @@ const GRANT_PAUSE_MS = 30;
 const FRESH_OF_HEARTBEAT = 0.5;
 /** Heartbeats in which the others can say that they are unable too: from when the lock servers have been away for a lease. */
 const PATIENCE_HEARTBEATS = 3;
-/** The same from when the table is away. With the time in which that is noticed this is less than a lease. */
+/** The same from when PostgreSQL is unavailable. With the time in which that is noticed this is less than a lease. */
 const POSTGRES_PATIENCE_HEARTBEATS = 2;
-/** The table's sign of life is waited for so long, as a part of a lease. */
+/** PostgreSQL's sign of life is waited for so long, as a part of a lease. */
 const PROBE_OF_LEASE = 0.1;
 /** A busy machine may take so long for it, however short the lease. */
 const MIN_PROBE_MS = 500;
@@ -72,7 +72,7 @@ export class Membership {
   readonly #parts: MembershipParts;
   readonly #startedAtMs: number;
   #view: RosterView | null = null;
-  /** Since when the table has been out of this node's reach, as far as heartbeats saw. */
+  /** Since when PostgreSQL has been out of this node's reach, as far as heartbeats saw. */
   #postgresUnavailableSinceMs: number | null = null;
   #draining = false;
   #stopped = false;
@@ -183,7 +183,7 @@ export class Membership {
 
   async #heartbeat(): Promise<boolean> {
     const { locks, holder, roster, settings, events, log } = this.#parts;
-    // A shard that this node cannot work on is for others, or for nobody while the store is away.
+    // A shard that this node cannot work on is for others, or for nobody while the store is unavailable.
     const stuck = holder.stuckFor(settings.leaseMs);
     if (stuck.length > 0) {
       log.warn({ shards: stuck }, 'shards could not be claimed from for a lease: they are given up');
@@ -210,7 +210,7 @@ export class Membership {
     });
   }
 
-  /** The others hear at once that the table is out of this node's reach. */
+  /** The others hear at once that PostgreSQL is out of this node's reach. */
   async #probePostgres(): Promise<void> {
     const { probePostgres: probeTable, isPostgresAvailable: isTableAvailable, settings } = this.#parts;
     const withinMs = Math.max(MIN_PROBE_MS, PROBE_OF_LEASE * settings.leaseMs);
@@ -218,7 +218,7 @@ export class Membership {
     if (!isTableAvailable() && this.#postgresUnavailableSinceMs === null) this.nudge();
   }
 
-  /** For how long the table has been out of this node's reach, as far as heartbeats saw; null when it is not. */
+  /** For how long PostgreSQL has been out of this node's reach, as far as heartbeats saw; null when it is not. */
   #postgresUnavailableMs(): number | null {
     const { time, isPostgresAvailable: isTableAvailable } = this.#parts;
     if (isTableAvailable()) this.#postgresUnavailableSinceMs = null;
@@ -228,7 +228,7 @@ export class Membership {
 
   /**
    * Whether this node can work on shards. `perhaps`: it cannot, and the others may have had no time yet to say that they cannot either. A
-   * store that is away for all is away for each of them at a slightly different time: whoever notices first does not give yet.
+   * store that is unavailable for all is away for each of them at a slightly different time: whoever notices first does not give yet.
    */
   #ability(): 'able' | 'perhaps' | 'unable' {
     const { locks, settings } = this.#parts;
@@ -356,7 +356,7 @@ export class Membership {
     }
   }
 
-  /** A store that is away is known to those who watch it, and the next heartbeat tries again. */
+  /** A store that is unavailable is known to those who watch it, and the next heartbeat tries again. */
   async #quietly(what: string, work: () => Promise<unknown>): Promise<boolean> {
     try {
       await work();

@@ -11,7 +11,7 @@ export interface AboutNode {
   /** Since the process began, by its own clock. */
   readonly uptimeMs: number;
   readonly draining: boolean;
-  /** False when it could not work on a shard: the table or the lock servers are out of its reach. */
+  /** False when it could not work on a shard: PostgreSQL or the lock servers are out of its reach. */
   readonly able: boolean;
 }
 
@@ -56,7 +56,7 @@ export class Roster {
     this.#keys = { members: `${tag}:members`, about: `${tag}:about`, owners: `${tag}:owners`, deaths: `${tag}:deaths` };
   }
 
-  /** Says that the node is there and owns these shards, and reads the roster. Throws QUEUE_UNAVAILABLE when Redis is away. */
+  /** Says that the node is there and owns these shards, and reads the roster. Throws REDIS_UNAVAILABLE when Redis is unavailable. */
   async heartbeat(id: string, about: AboutNode, owned: readonly number[]): Promise<RosterView> {
     const { members, about: abouts, owners, deaths } = this.#keys;
     const { leaseMs, deathsRememberedMs } = this.#settings;

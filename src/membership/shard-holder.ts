@@ -80,7 +80,7 @@ export class ShardHolder {
   }
 
   /**
-   * Takes shards over: new epochs, fences, actors; nothing else is read. Gives those that this node has now. Throws when a store is away:
+   * Takes shards over: new epochs, fences, actors; nothing else is read. Gives those that this node has now. Throws when a store is unavailable:
    * then none was taken.
    */
   async acquire(shards: readonly number[]): Promise<number[]> {
@@ -148,20 +148,20 @@ export class ShardHolder {
     return this.#renewals.add({ shard, refusedEpoch });
   }
 
-  /** Redis went away: what it will have when it is back may be older than what it was told. */
+  /** Redis became unavailable: what it will have when it is back may be older than what it was told. */
   onRedisUnavailable(): void {
     for (const actor of this.#actors.values()) actor.suspend();
   }
 
   /**
-   * Redis is back after it was away: every shard gets a new epoch and is fenced again. If it is another run of Redis, the fence says so, and
-   * the shard is filled again from the table.
+   * Redis is back after it was unavailable: every shard gets a new epoch and is fenced again. If it is another run of Redis, the fence says so, and
+   * the shard is filled again from PostgreSQL.
    */
   async onRedisBack(): Promise<void> {
     const shards = this.owned();
     const renewals = shards.map((shard) => ({ shard, refusedEpoch: null }));
     const epochs = await this.#renewals.addAll(renewals);
-    // The others have another owner by the table.
+    // The others have another owner by PostgreSQL.
     this.drop(shards.filter((_, index) => epochs[index] === null));
   }
 
@@ -215,7 +215,7 @@ export class ShardHolder {
     this.#cancelExtension = this.#time.after(this.#settings.extendVisibilityMs, () => {
       this.#extendVisibilityLater();
       for (const [shard, actor] of this.#leaving) if (actor.inFlight === 0) this.#leaving.delete(shard);
-      // What cannot be touched while Redis is away lapses, and the table is asked before it is sent again.
+      // What cannot be touched while Redis is unavailable lapses, and PostgreSQL is asked before it is sent again.
       void Promise.allSettled(
         [...this.#actors.values(), ...this.#leaving.values()].map((actor) => actor.extendVisibility()),
       );
@@ -224,8 +224,8 @@ export class ShardHolder {
   }
 
   /**
-   * A grant may reach the table late, when the node that asked for it has long lost the lock: then the queue still has this node's epoch and
-   * refuses nothing, while the table names another. Nobody would be harmed, but no schedule of the shard could fire.
+   * A grant may reach PostgreSQL late, when the node that asked for it has long lost the lock: then Redis still has this node's epoch and
+   * refuses nothing, while PostgreSQL names another. Nobody would be harmed, but no schedule of the shard could fire.
    */
   async #compareWithPostgres(): Promise<void> {
     const held = new Map([...this.#actors].map(([shard, actor]) => [shard, actor.epoch]));
@@ -259,7 +259,7 @@ export class ShardHolder {
     }
     this.#log.warn(
       { renewed: epochs.size, acquired: held.size - epochs.size, redisLost: lost.size },
-      'epochs renewed after the queue was away or lost',
+      'epochs renewed after Redis was unavailable or lost',
     );
     return epochs;
   }

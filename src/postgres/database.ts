@@ -1,4 +1,4 @@
-// The one way to PostgreSQL: a pool, statements by file, times as milliseconds, and one error for "the table is away".
+// The one way to PostgreSQL: a pool, statements by file, times as milliseconds, and one error for "PostgreSQL is unavailable".
 
 import pg from 'pg';
 import { CarillonError } from '../domain/errors.js';
@@ -44,7 +44,7 @@ export interface DatabaseSettings {
 
 /** What runs statements: the pool, or one connection within a transaction. */
 export interface Queryable {
-  /** Runs sql/<name>.sql. Throws CarillonError TABLE_UNAVAILABLE when PostgreSQL cannot be reached or is stopping. */
+  /** Runs sql/<name>.sql. Throws CarillonError POSTGRES_UNAVAILABLE when PostgreSQL cannot be reached or is stopping. */
   run<Row extends object>(name: string, values?: readonly unknown[]): Promise<Row[]>;
   /** Runs a statement given as text: for DDL and for filters that are put together. `timeoutMs`: when it may take longer than others. */
   text<Row extends object>(statement: string, values?: readonly unknown[], timeoutMs?: number): Promise<Row[]>;
@@ -192,7 +192,7 @@ function isPastLimit(error: unknown): boolean {
   return ['55P03', '25P03'].includes(codeOf(error));
 }
 
-/** A connection of the pool. Throws TABLE_UNAVAILABLE. */
+/** A connection of the pool. Throws POSTGRES_UNAVAILABLE. */
 export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect();
@@ -237,12 +237,12 @@ export function databaseError(error: unknown): unknown {
 }
 
 function unavailable(error: Error): CarillonError {
-  return new CarillonError('TABLE_UNAVAILABLE', `the table (PostgreSQL) is away: ${error.message}`, { cause: error });
+  return new CarillonError('POSTGRES_UNAVAILABLE', `PostgreSQL is unavailable: ${error.message}`, { cause: error });
 }
 
-/** Whether an error says that the table is away. */
+/** Whether an error says that PostgreSQL is unavailable. */
 export function isUnavailable(error: unknown): boolean {
-  return error instanceof CarillonError && error.code === 'TABLE_UNAVAILABLE';
+  return error instanceof CarillonError && error.code === 'POSTGRES_UNAVAILABLE';
 }
 
 /** Whether PostgreSQL answered a statement with an error. */

@@ -1,4 +1,4 @@
-// Care of the table: partitions made ahead, old ones dropped whole, expired keys and old changes of schedules forgotten.
+// Care of PostgreSQL: partitions made ahead, old ones dropped whole, expired keys and old changes of schedules forgotten.
 
 import type { Logger } from 'pino';
 import type { Clock } from '../domain/clock.js';

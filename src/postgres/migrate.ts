@@ -80,7 +80,7 @@ async function lockMigrations(connection: Queryable): Promise<void> {
     if (row?.locked === true) return;
     await new Promise((resolve) => setTimeout(resolve, LOCK_PAUSE_MS));
   }
-  throw new CarillonError('TABLE_UNAVAILABLE', 'another node has been migrating for minutes');
+  throw new CarillonError('POSTGRES_UNAVAILABLE', 'another node has been migrating for minutes');
 }
 
 async function appliedVersion(connection: Queryable): Promise<number> {

@@ -44,7 +44,7 @@ export function weekStartMs(timeMs: number): number {
 }
 
 /**
- * Makes the missing partitions. Any number of nodes may do it at once; accepts and deliveries go on meanwhile. Throws TABLE_UNAVAILABLE
+ * Makes the missing partitions. Any number of nodes may do it at once; accepts and deliveries go on meanwhile. Throws POSTGRES_UNAVAILABLE
  * when one that is needed cannot be made now. Gives the names of those it made.
  */
 export async function ensurePartitions(
@@ -67,8 +67,8 @@ export async function ensurePartitions(
     return [];
   }
   throw new CarillonError(
-    'TABLE_UNAVAILABLE',
-    `the table cannot make the partition ${needed[0]?.name ?? ''}: somebody holds a lock on its parent for more than ${LOCK_WAIT}`,
+    'POSTGRES_UNAVAILABLE',
+    `PostgreSQL cannot make the partition ${needed[0]?.name ?? ''}: somebody holds a lock on its parent for more than ${LOCK_WAIT}`,
   );
 }
 

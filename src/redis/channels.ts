@@ -69,7 +69,7 @@ export class Channels {
     try {
       await tell();
     } catch {
-      // Redis is away; a hint that is missed costs a little time.
+      // Redis is unavailable; a hint that is missed costs a little time.
     }
   }
 }

@@ -46,7 +46,7 @@ export function createSubscriber(settings: ConnectSettings): Redis {
 }
 
 /**
- * Connects, and waits until every master is there; one server may take as long as it needs to load its data. Throws QUEUE_UNAVAILABLE when it is
+ * Connects, and waits until every master is there; one server may take as long as it needs to load its data. Throws REDIS_UNAVAILABLE when it is
  * refused, and when Sentinels or a cluster take longer than `timeoutMs`: they are asked again and again.
  */
 export async function openRedis(redis: Redis | Cluster, timeoutMs: number): Promise<void> {
@@ -58,7 +58,7 @@ export async function openRedis(redis: Redis | Cluster, timeoutMs: number): Prom
     else await redis.connect();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new CarillonError('QUEUE_UNAVAILABLE', `the queue (Redis) cannot be reached: ${reason}`, { cause: error });
+    throw new CarillonError('REDIS_UNAVAILABLE', `Redis cannot be reached: ${reason}`, { cause: error });
   }
 }
 
@@ -131,7 +131,7 @@ function clusterClient(form: ClusterForm, settings: ConnectSettings): Cluster {
       slotsRefreshInterval: SLOTS_EVERY_MS,
       slotsRefreshTimeout: settings.timeoutMs,
       clusterRetryStrategy: pauseMs,
-      // A master that is away keeps its place, so that what is meant for it fails at once instead of being sent round.
+      // A master that is unavailable keeps its place, so that what is meant for it fails at once instead of being sent round.
       clusterNodeRetryStrategy: pauseMs,
       // Certificates name hosts.
       ...(form.tls ? { dnsLookup: (host, done) => done(null, host) } : {}),

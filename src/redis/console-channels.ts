@@ -50,6 +50,6 @@ async function quietly(publish: () => Promise<unknown>): Promise<void> {
   try {
     await publish();
   } catch {
-    // Redis is away: those who watch see that.
+    // Redis is unavailable: those who watch see that.
   }
 }

@@ -1,4 +1,4 @@
-// Tells the queue of what was just committed to the table: new messages, moved schedules, cancels. The table has it all anyway,
+// Tells the queue of what was just committed to PostgreSQL: new messages, moved schedules, cancels. PostgreSQL has it all anyway,
 // so an offer that cannot be made now is only late: it is kept, without payload and in bounded number, until Redis is back, and what
 // exceeds the bound is found by the sweeps.
 
@@ -19,15 +19,15 @@ const GATHER_AHEAD = { forMs: 250, entries: 5_000 } as const;
 export type Wake = (shard: number, dueAtMs: number) => void;
 
 export interface EnqueuerEvents {
-  /** A fault of our own; that Redis is away is none. */
+  /** A fault of our own; that Redis is unavailable is none. */
   readonly onError: (error: unknown) => void;
-  /** The queue takes no offers: it is away, or full. Told once, until it takes them again. */
+  /** Redis takes no offers: it is unavailable, or full. Told once, until it takes them again. */
   readonly onRefused: (error: unknown) => void;
   /** All that waited has been offered; so many more were left to the sweeps. */
   readonly onCaughtUp: (leftToSweeps: number) => void;
 }
 
-/** What is to be told to the queue, without payloads. */
+/** What is to be told to Redis, without payloads. */
 interface Waiting {
   readonly entries: readonly string[];
   readonly send: () => Promise<unknown>;
@@ -89,7 +89,7 @@ export class Enqueuer {
     });
   }
 
-  /** Takes canceled messages out. Null when Redis is away: then it is told later, and the row says `canceled` meanwhile. */
+  /** Takes canceled messages out. Null when Redis is unavailable: then it is told later, and the row says `canceled` meanwhile. */
   async cancel(shard: number, ids: readonly MessageId[]): Promise<CancelResult[] | null> {
     return this.#orLater(ids, () => this.#queue.cancel(shard, ids));
   }
@@ -182,7 +182,7 @@ export class Enqueuer {
     this.#wake(shard, Math.min(...entries.map((entry) => entry.dueAtMs)));
   }
 
-  /** Tells at once where nothing that concerns these entries waits, and later where something does or the queue refuses. */
+  /** Tells at once where nothing that concerns these entries waits, and later where something does or Redis refuses. */
   async #orLater<Result>(entries: readonly string[], send: () => Promise<Result>): Promise<Result | null> {
     if (!this.#isBehind(entries)) {
       try {

@@ -60,7 +60,7 @@ export class RedisClock implements Clock {
   async start(): Promise<void> {
     await this.#measure();
     this.#timer ??= setInterval(() => {
-      // Redis is away: the last offset serves on.
+      // Redis is unavailable: the last offset serves on.
       this.#measure().catch(() => undefined);
     }, MEASURE_EVERY_MS);
   }

@@ -8,7 +8,7 @@ import { redisError } from './script.js';
 /** Tells for a key the run of the server that has it; '' when that did not answer. */
 export type RunOfKey = (key: string) => string;
 
-/** Asks each server that is connected. Throws QUEUE_UNAVAILABLE when there is but one and it does not answer. */
+/** Asks each server that is connected. Throws REDIS_UNAVAILABLE when there is but one and it does not answer. */
 export async function askRuns(redis: Redis | Cluster): Promise<RunOfKey> {
   if (!(redis instanceof Cluster)) {
     const run = await askRun(redis);

@@ -1,4 +1,4 @@
-// Notices that a server of the data Redis went away, came back, or was replaced, so that what it says is believed again only after every
+// Notices that a server of the data Redis became unavailable, came back, or was replaced, so that what it says is believed again only after every
 // shard was fenced anew.
 //
 // One server, also behind Sentinels: its connection closes, and is ready again. A Redis Cluster: any master's connection closes, a slot is
@@ -9,7 +9,7 @@ import { Cluster, type Redis } from 'ioredis';
 import { connectMasters, mastersAreReady, SLOTS } from './connect.js';
 
 export interface RedisWatchEvents {
-  /** A server went away or was replaced: what the queue says from now on may be older than what it was told. Must not wait or fail. */
+  /** A server went away or was replaced: what Redis says from now on may be older than what it was told. Must not wait or fail. */
   readonly onUnavailable: () => void;
   /** Every server is there; what one of them forgot, the fences say. When it fails it is called again. */
   readonly onBack: () => Promise<void>;

@@ -1,6 +1,6 @@
 // What can be done to a shard's queue: the scripts with their types.
 //
-// Payloads. An entry may carry what its delivery needs, so that an immediate message costs no read of the table. Such a payload
+// Payloads. An entry may carry what its delivery needs, so that an immediate message costs no read of PostgreSQL. Such a payload
 // is only ever used for a message's first attempt, and only where nobody can have delivered the message before:
 //   - accept and fire keep it only while it is at most `payloadFreshMs` old; the sweep that could queue the same row (rescue) leaves
 //     rows alone until they are at least twice as old, so a late offer never carries a payload;
@@ -9,7 +9,7 @@
 //   - a claim that lapses loses it, a retry does not put it back, sweeps never carry one;
 //   - a claim that was not sent, because its host had no place for it, may put it back by its token (settle), which only works while
 //     nobody else can have had the entry, and not for what was canceled meanwhile.
-// Everything without a payload is read from the table at dispatch, and the row says what to do: so what may have been sent
+// Everything without a payload is read from PostgreSQL at dispatch, and the row says what to do: so what may have been sent
 // already is always looked up first.
 
 import type { Cluster, Redis } from 'ioredis';
@@ -106,7 +106,7 @@ const scripts = {
   extendVisibility: new Script('extend-visibility'),
 };
 
-/** The queue of every shard. Each method is one script on one shard; all throw QUEUE_UNAVAILABLE when Redis is away. */
+/** The queue of every shard. Each method is one script on one shard; all throw REDIS_UNAVAILABLE when Redis is unavailable. */
 export class ShardQueue {
   readonly #redis: Redis | Cluster;
   readonly #times: QueueTimes;
@@ -128,7 +128,7 @@ export class ShardQueue {
 
   /**
    * Installs an epoch. The horizons are forgotten with `refill`, and when the last fence was installed in another run of Redis, so that the
-   * next sweep fills the shard again from the table.
+   * next sweep fills the shard again from PostgreSQL.
    */
   async fence(shard: number, epoch: number, refill = false): Promise<Fence> {
     const { state } = this.#of(shard);
@@ -210,7 +210,7 @@ export class ShardQueue {
     return refusalOf(reply[0]) ?? (reply[1] === 0 ? 'fired' : 'in-part');
   }
 
-  /** Up to where the shard's work was announced to be, and is completely, in the queue; 0 when its state is lost. */
+  /** Up to where the shard's work was announced to be, and is completely, in Redis; 0 when its state is lost. */
   async horizons(shard: number): Promise<{ announcedAtMs: number; completedAtMs: number }> {
     try {
       const [announced, completed] = await this.#redis.hmget(this.#of(shard).state, 'announced', 'completed');
@@ -220,7 +220,7 @@ export class ShardQueue {
     }
   }
 
-  /** Announces the horizon up to which a sweep is about to read the table. */
+  /** Announces the horizon up to which a sweep is about to read PostgreSQL. */
   async announce(shard: number, epoch: number, horizonAtMs: number): Promise<'done' | Refusal> {
     const reply = await this.#promote(shard, epoch, { announce: horizonAtMs, completed: '' }, []);
     return refusalOf(reply[0]) ?? 'done';
@@ -301,7 +301,7 @@ export class ShardQueue {
   }
 }
 
-/** The queue judges the payloads of one script by the oldest: they were made within moments of each other. */
+/** Redis judges the payloads of one script by the oldest: they were made within moments of each other. */
 function oldestPayloadMs(entries: readonly QueueEntry[]): number {
   return entries.reduce((oldestMs, entry) => {
     return entry.payload === '' ? oldestMs : Math.min(oldestMs, Math.floor(entry.createdAtMs ?? 0));

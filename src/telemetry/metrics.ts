@@ -64,7 +64,7 @@ export interface Levels {
   leaseAgeMs(): number;
   isUp(store: Value<typeof STORE>): boolean;
   enqueuer(): { readonly waiting: number; readonly leftToSweeps: number };
-  /** How far behind the last sweeps found the queue. */
+  /** How far behind the last sweeps found Redis. */
   clockDifferenceMs(): number;
   sweepBehindMs(sweep: Value<typeof SWEEP>): number;
   /** What waits in the recorder, or is being written. */
@@ -114,7 +114,7 @@ export class NodeMetrics {
   readonly #tiers = this.#series.counters(
     {
       name: 'carillon_accepts_by_tier_total',
-      help: 'Messages that were accepted, by where they wait: immediate and hot ones in the queue, cold ones in the table only',
+      help: 'Messages that were accepted, by where they wait: immediate and hot ones in Redis, cold ones in PostgreSQL only',
     },
     TIER,
   );
@@ -147,7 +147,7 @@ export class NodeMetrics {
     SWEPT,
   );
   readonly #sweepRows = this.#series.counters(
-    { name: 'carillon_sweep_queued_rows_total', help: 'Rows that sweeps put into the queue, by name' },
+    { name: 'carillon_sweep_queued_rows_total', help: 'Rows that sweeps put into Redis, by name' },
     SWEEP,
   );
   readonly #sweepDuration = this.#series.histograms(
@@ -201,7 +201,7 @@ export class NodeMetrics {
       levels.isUp(store) ? 1 : 0,
     );
     series.gauge(
-      { name: 'carillon_offers_waiting', help: 'Entries that wait to be offered to the queue' },
+      { name: 'carillon_offers_waiting', help: 'Entries that wait to be offered to Redis' },
       () => levels.enqueuer().waiting,
     );
     series.gauge(

@@ -5,7 +5,7 @@ import type { Call } from './destinations.js';
 import type { NodeWatch, SimulatedNode, Environment } from './node.js';
 import type { Caller } from './redis-server.js';
 
-/** A takeover asks the queue for no more than this for each shard. */
+/** A takeover asks Redis for no more than this for each shard. */
 const MAX_TAKEOVER_COMMANDS = 3;
 /** What is no part of a takeover. */
 const OTHER_WORK = new Set(['accept', 'cancel', 'promote', 'settle', 'extend-visibility']);
@@ -41,7 +41,7 @@ export class Checks implements NodeWatch {
   readonly disturbances: Disturbance[] = [];
   /** Whether locks may be lost although nobody gave them up: the lock server is set back to an older state. */
   locksMayGoBack = false;
-  /** When a node was last given a message, by the queue or the table. */
+  /** When a node was last given a message, by Redis or PostgreSQL. */
   readonly #decided = new Map<string, number>();
   /** Set while nothing goes on that shards should move for. */
   mayNotMove = false;
@@ -160,7 +160,7 @@ export class Checks implements NodeWatch {
     const before = this.#calls.get(call.id) ?? [];
     this.#calls.set(call.id, [...before, call]);
     if (row === undefined) {
-      this.#violate(`${call.by} delivered message ${call.id.slice(-6)}, which is not in the table`);
+      this.#violate(`${call.by} delivered message ${call.id.slice(-6)}, which is not in PostgreSQL`);
       return;
     }
     const earlyMs = messageIdTimeMs(call.id) - redis.exactMs();
@@ -180,7 +180,7 @@ export class Checks implements NodeWatch {
     }
   }
 
-  /** Whether the first of two calls was cut off from its record, or was forgotten by the queue on the way there. */
+  /** Whether the first of two calls was cut off from its record, or was forgotten by Redis on the way there. */
   #isExcused(first: Call, second: Call): boolean {
     return this.disturbances.some(
       ({ fromMs, untilMs, node }) =>

@@ -1,4 +1,4 @@
-// What our code takes for its clients of Redis and of the table, on simulated connections. Each has only what is called.
+// What our code takes for its clients of Redis and of PostgreSQL, on simulated connections. Each has only what is called.
 
 import type { Redis } from 'ioredis';
 import { CarillonError } from '../../src/domain/errors.js';
@@ -124,7 +124,7 @@ export function postgresClient(link: Link, server: PostgresServer): Database {
   const database: Pick<Database, 'run' | 'text' | 'transaction'> = {
     run: async <Row extends object>(name: string, values: readonly unknown[]) =>
       (await send(() => server.run(name, values, link.process))) as Row[],
-    // The only text that is asked for: whether the table takes writes.
+    // The only text that is asked for: whether PostgreSQL takes writes.
     text: <Row extends object>() => send(() => [{ transaction_read_only: 'off' }] as unknown as Row[]),
     transaction: async (work) => {
       for (let tries = 1; ; tries++) {
@@ -141,7 +141,7 @@ export function postgresClient(link: Link, server: PostgresServer): Database {
   return database as Database;
 }
 
-/** What stood still for too long, or waited too long for a lock, is tried again; everything else says that the table is away. */
+/** What stood still for too long, or waited too long for a lock, is tried again; everything else says that PostgreSQL is unavailable. */
 function databaseError(error: unknown): unknown {
   const text = error instanceof Error ? error.message : String(error);
   if (text.startsWith('the simulation') || (error instanceof SqlError && ['25P03', '55P03'].includes(error.code))) {
@@ -152,5 +152,5 @@ function databaseError(error: unknown): unknown {
 
 function away(error: unknown): CarillonError {
   const text = error instanceof Error ? error.message : String(error);
-  return new CarillonError('TABLE_UNAVAILABLE', `the table (PostgreSQL) is away: ${text}`, { cause: error });
+  return new CarillonError('POSTGRES_UNAVAILABLE', `PostgreSQL is unavailable: ${text}`, { cause: error });
 }

@@ -201,7 +201,7 @@ export class Faults {
       if (transaction.link.process !== victim.process || !holdsShard) return;
       this.#onStill = null;
       const durationMs = 2 * TIMES.leaseMs;
-      this.#around.world.note(`${victim.id} hears nothing from the table within a transaction`);
+      this.#around.world.note(`${victim.id} hears nothing from PostgreSQL within a transaction`);
       transaction.link.stall(durationMs);
       this.#disturb(victim.id, durationMs);
       victim.stop();

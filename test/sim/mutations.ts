@@ -47,7 +47,7 @@ export const MUTATIONS: readonly Mutation[] = [
       authority: (authority, redis, process) => ({
         ...authority,
         grant: async (node, shards) => {
-          // The table hears of it, so that only the counting is wrong.
+          // PostgreSQL hears of it, so that only the counting is wrong.
           await authority.grant(node, shards);
           return new Map(shards.map((shard) => [shard, counted(redis, shard, process)]));
         },

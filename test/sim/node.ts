@@ -159,7 +159,7 @@ export class SimulatedNode {
       onAvailability: (isAvailable) => {
         if (isAvailable) sweeper.sweepSoon();
       },
-      onRefusal: (error) => around.watch.onTrouble(this, `the table refused an outcome: ${String(error)}`),
+      onRefusal: (error) => around.watch.onTrouble(this, `PostgreSQL refused an outcome: ${String(error)}`),
     });
     const { recorder } = this;
     const sweeper = new Sweeper(

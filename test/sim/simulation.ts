@@ -65,7 +65,7 @@ const SLACK_MS = 1_500;
 const LOOK_EVERY_MS = 500;
 /** What is at rest stays so. */
 const STAYS_MS = 3 * TIMES.heartbeatMs;
-/** What was lost from the queue is rescued, what lapsed is sent again, what failed is retried. */
+/** What was lost from Redis is rescued, what lapsed is sent again, what failed is retried. */
 const SETTLE_MS = 75_000;
 
 /** Runs until the end or the first violation. */

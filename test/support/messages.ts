@@ -1,4 +1,4 @@
-/** Messages, outcomes and a recorder for tests of the table, on a database of the test's own. */
+/** Messages, outcomes and a recorder for tests of PostgreSQL, on a database of the test's own. */
 import { randomBytes } from 'node:crypto';
 import { ID_RANDOM_BYTES, messageId } from '../../src/domain/ids.js';
 import type { Message } from '../../src/domain/message.js';

@@ -292,7 +292,7 @@ async function makeTenant(database: Database, name: string): Promise<readonly [n
   return [tenant!.id, token];
 }
 
-/** The part of the intake that bulk operations use, with the table alone: there is no queue to be told in these tests. */
+/** The part of the intake that bulk operations use, with PostgreSQL alone: there is no queue to be told in these tests. */
 class DatabaseIntake implements Pick<Intake, 'cancel' | 'retryDeadLetters'> {
   constructor(
     private readonly database: Database,

@@ -1,5 +1,5 @@
 // Reports 25 and 26: that this run is what it says, a Redis Cluster of three masters and PgBouncer in transaction mode, and that a node works on it.
-// The tests of the queue, of the table and of the API run on the same servers beside this one.
+// The tests of Redis, of PostgreSQL and of the API run on the same servers beside this one.
 
 import { Cluster, type Redis } from 'ioredis';
 import pg from 'pg';
@@ -46,7 +46,7 @@ describe('on a Redis Cluster (report 25: CROSSSLOT)', () => {
     expect(new Set(slots).size).toBe(1);
   });
 
-  it('keys of two shards in one script are a fault of ours, not a queue that is away', async () => {
+  it('keys of two shards in one script are a fault of ours, not a queue that is unavailable', async () => {
     const twoShards = [shardKeys('c', 0).due, shardKeys('c', 1).due];
     const refused = await redis.eval('return 1', 2, ...twoShards).catch((error: unknown) => error);
     expect(String(refused)).toContain('CROSSSLOT');

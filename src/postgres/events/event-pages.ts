@@ -1,5 +1,5 @@
 // Pages of events: walks through time in stretches that widen where little happened and shrink where much did, so that a page never
-// reads everything, whatever the table holds.
+// reads everything, whatever PostgreSQL holds.
 
 import type { Clock } from '../../domain/clock.js';
 import type { MessageFilter } from '../messages/message-filter.js';

@@ -44,7 +44,7 @@ export interface DispatchRow {
   options: DeliveryOptions | null;
 }
 
-/** A message as it goes into the table: pending, held back, or skipped at once. */
+/** A message as it goes into PostgreSQL: pending, held back, or skipped at once. */
 export interface NewMessage {
   readonly message: Message;
   readonly held: boolean;

@@ -1,4 +1,4 @@
-// The group-commit recorder: everything that work passing through needs of the table, in multi-row statements.
+// The group-commit recorder: everything that work passing through needs of PostgreSQL, in multi-row statements.
 
 import type { Clock } from '../../domain/clock.js';
 import { CarillonError } from '../../domain/errors.js';
@@ -19,11 +19,11 @@ const MAX_ROWS = 500;
 const MAX_GROUP_BYTES = 8 * 1_024 * 1_024;
 /** While one group waits for its commit, another can be sent. */
 const MAX_GROUPS = 2;
-/** Clients wait for these, and the table spends most of that time on waiting for its log. */
+/** Clients wait for these, and PostgreSQL spends most of that time on waiting for its log. */
 const MAX_ACCEPT_GROUPS = 4;
 /**
- * Nobody waits for outcomes, but the queue and a moment later the next claim: they gather for so long, or until there are so many. A
- * statement costs the table as much as some tens of its rows.
+ * Nobody waits for outcomes, but Redis and a moment later the next claim: they gather for so long, or until there are so many. A
+ * statement costs PostgreSQL as much as some tens of its rows.
  */
 const GATHER_OUTCOMES = { forMs: 20, items: 100 } as const;
 const RETRY_EVERY_MS = 250;
@@ -39,9 +39,9 @@ export type GroupKind = 'accept' | 'outcome' | 'fire' | 'message' | 'schedule';
 export interface RecorderSettings extends AcceptSettings, OutcomeSettings {
   /** The connections that accepts go by; those of everything else when left out. */
   readonly accepts?: Database;
-  /** Told when the table goes away and when it is back. */
+  /** Told when PostgreSQL becomes unavailable and when it is back. */
   readonly onAvailability: (available: boolean, error?: unknown) => void;
-  /** Told of an outcome that the table refused; it is recorded without what came back. */
+  /** Told of an outcome that PostgreSQL refused; it is recorded without what came back. */
   readonly onRefusal: (error: unknown, id: MessageId) => void;
   /** Counts a group that was committed (or read), with how long that took. */
   readonly onGroup?: (kind: GroupKind, items: number, durationMs: number) => void;
@@ -56,10 +56,10 @@ export class Recorder {
   readonly #fires: GroupCommit<Fire, Fired>;
   readonly #messages: GroupCommit<MessageId, StoredMessage | null>;
   readonly #schedules: GroupCommit<ScheduleKey, ClaimedSchedule | null>;
-  /** Pending while the table is away. */
+  /** Pending while PostgreSQL is unavailable. */
   #unavailable: Promise<void> | null = null;
   #stopped = false;
-  /** When (by the process's time) something last came back from the table, and when nothing was there to be asked. */
+  /** When (by the process's time) something last came back from PostgreSQL, and when nothing was there to be asked. */
   #answeredAtMs = performance.now();
   #isProbing = false;
 
@@ -70,7 +70,7 @@ export class Recorder {
     const limits = { maxItems: MAX_ROWS, maxGroups: MAX_GROUPS, maxWeight: MAX_GROUP_BYTES };
     const acceptLimits = { ...limits, maxGroups: MAX_ACCEPT_GROUPS };
     const accepting = settings.accepts ?? database;
-    // Nobody waits at the other end for these: fewer and larger groups cost the table less.
+    // Nobody waits at the other end for these: fewer and larger groups cost PostgreSQL less.
     const oneByOne = { ...limits, maxGroups: 1 };
     this.#accepts = new GroupCommit({ ...acceptLimits, weigh: ({ message }) => message.body.length }, (group) =>
       this.#watched('accept', group, () =>
@@ -101,13 +101,13 @@ export class Recorder {
     );
   }
 
-  /** Commits submissions. Throws TABLE_UNAVAILABLE when the table is away; then it may or may not have been committed. */
+  /** Commits submissions. Throws POSTGRES_UNAVAILABLE when PostgreSQL is unavailable; then it may or may not have been committed. */
   accept(submissions: readonly Submission[]): Promise<Acceptance[]> {
     return this.#accepts.addAll(submissions);
   }
 
   /**
-   * Records an outcome. While the table is away it is held and recorded when the table is back; if the table refuses it, with less and
+   * Records an outcome. While PostgreSQL is unavailable it is held and recorded when PostgreSQL is back; if PostgreSQL refuses it, with less and
    * less of what came back, and in the end it is held as well: what was answered must not be sent again. Rejects after `stop` only.
    */
   async record(outcome: Outcome): Promise<Recorded> {
@@ -150,13 +150,13 @@ export class Recorder {
     return noteScheduleError(this.#database, key, error);
   }
 
-  /** Resolves when the table answers; at once when nothing says that it does not. Actors wait for it before they claim. */
+  /** Resolves when PostgreSQL answers; at once when nothing says that it does not. Actors wait for it before they claim. */
   available(): Promise<void> {
     return this.#unavailable ?? Promise.resolve();
   }
 
   /**
-   * Asks the table for a sign of life if nothing came back from it for `quietMs`, and takes it for away when none comes within `withinMs`:
+   * Asks PostgreSQL for a sign of life if nothing came back from it for `quietMs`, and takes it for away when none comes within `withinMs`:
    * a network that swallows packets says nothing, and statements are waited for much longer. Does not throw.
    */
   async probe(quietMs: number, withinMs: number): Promise<void> {
@@ -178,7 +178,7 @@ export class Recorder {
     return this.#unavailable === null;
   }
 
-  /** Items that are not committed, or not read, yet. Outcomes are held while the table is away. */
+  /** Items that are not committed, or not read, yet. Outcomes are held while PostgreSQL is unavailable. */
   backlog(kind: GroupKind): number {
     const groups = {
       accept: this.#accepts,
@@ -262,7 +262,7 @@ async function isWritable(database: Database): Promise<boolean> {
 async function within<Result>(durationMs: number, work: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    const error = new CarillonError('TABLE_UNAVAILABLE', `PostgreSQL did not answer within ${durationMs} ms`);
+    const error = new CarillonError('POSTGRES_UNAVAILABLE', `PostgreSQL did not answer within ${durationMs} ms`);
     timer = setTimeout(() => reject(error), durationMs);
   });
   try {

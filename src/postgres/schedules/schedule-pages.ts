@@ -122,7 +122,7 @@ async function nextIds(table: Queryable, tenantId: number, step: Step): Promise<
   return found.reduce((best, ids) => (reachesFurther(ids, best, step.limit) ? ids : best));
 }
 
-/** What is shorter than asked for reaches the end. Ids are ASCII, whose order here is that of the table. */
+/** What is shorter than asked for reaches the end. Ids are ASCII, whose order here is that of PostgreSQL. */
 function reachesFurther(ids: readonly string[], best: readonly string[], limit: number): boolean {
   if (ids.length < limit || best.length < limit) return ids.length < best.length;
   return (ids.at(-1) ?? '') > (best.at(-1) ?? '');

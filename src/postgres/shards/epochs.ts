@@ -1,4 +1,4 @@
-// The authority for epochs: granted here, rising for ever, checked by the queue's scripts and by firing.
+// The authority for epochs: granted here, rising for ever, checked by Redis's scripts and by firing.
 
 import type { Queryable } from '../database.js';
 
@@ -38,7 +38,7 @@ export async function renewEpochs(
 }
 
 /**
- * Lifts the epochs of shards that are this node's above those that the queue has: the table is older than the queue, as after a
+ * Lifts the epochs of shards that are this node's above those that Redis has: PostgreSQL is older than Redis, as after a
  * backup was restored. A shard that is missing from the answer has another owner.
  */
 export async function supersedeEpochs(

@@ -1,4 +1,4 @@
-// When the sweeps of a shard run: also where its epoch is renewed all the time, and where the table is slow.
+// When the sweeps of a shard run: also where its epoch is renewed all the time, and where PostgreSQL is slow.
 
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
@@ -78,7 +78,7 @@ it('a promote that a renewal cut off is made up for at once', async () => {
   await expect.poll(promoted, { timeout: 5_000 }).toBe(true);
 });
 
-it('sweeps do not pile up while the table is slow', async () => {
+it('sweeps do not pile up while PostgreSQL is slow', async () => {
   sweeper = aSweeper(10, 10);
   const actors = Array.from({ length: 6 }, (_, n) => anActor(shard + n));
   await table.database.transaction(async (connection) => {

@@ -171,7 +171,7 @@ describe('a rescue', () => {
     await open.queue.complete(shard, EPOCH, nowMs + HOUR);
   });
 
-  it('queues what is overdue and unknown to the queue, and leaves alone what it knows', async () => {
+  it('queues what is overdue and unknown to Redis, and leaves alone what it knows', async () => {
     const ids = await insertAt([-50 * SECOND, -40 * SECOND, -30 * SECOND, -20 * SECOND]);
     await open.queue.accept(shard, [entry(ids[0]!, nowMs - 50 * SECOND), entry(ids[1]!, nowMs + 9 * SECOND)]);
     const [flying] = await claims(open.queue, shard, 1);

@@ -1,4 +1,4 @@
-// What clients see while the table is away, while a node stops, and when we have made a mistake.
+// What clients see while PostgreSQL is unavailable, while a node stops, and when we have made a mistake.
 
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
@@ -122,7 +122,7 @@ describe('while PostgreSQL is frozen', () => {
   });
 });
 
-describe('while the table is away', () => {
+describe('while PostgreSQL is unavailable', () => {
   it('requests are answered with 503 and when to come again, and all is well once it is back', async () => {
     const app = buildApp(services());
     const get = () => app.inject({ url: '/v2/schedules', headers: HEADERS });
@@ -132,7 +132,7 @@ describe('while the table is away', () => {
       const response = await get();
       expect(response.statusCode).toBe(503);
       expect(response.headers['retry-after']).toBe('1');
-      expect(response.json<{ error: string }>().error).toMatch(/^the table \(PostgreSQL\) is away/);
+      expect(response.json<{ error: string }>().error).toMatch(/^PostgreSQL \(PostgreSQL\) is away/);
     }
     expect((await app.inject('/healthz')).statusCode).toBe(200);
     await postgres.restart();

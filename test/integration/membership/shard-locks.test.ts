@@ -28,7 +28,7 @@ async function holder(leaseMs = LEASE_MS): Promise<ShardLocks> {
   );
   for (const client of connections) client.on('error', () => undefined);
   clients.push(...connections);
-  // A server that is away is tried again in the background.
+  // A server that is unavailable is tried again in the background.
   await Promise.allSettled(connections.map((client) => client.connect()));
   return new ShardLocks(connections, { keyPrefix: 'test:{locks}:', leaseMs }, processTime);
 }

@@ -49,7 +49,7 @@ afterAll(async () => {
   await store.stop();
 });
 
-/** Schedules that are due within the day, in the table and in the queue. */
+/** Schedules that are due within the day, in PostgreSQL and in Redis. */
 async function fill(shard: number): Promise<void> {
   await node.database.text(`
     insert into schedules (tenant_id, id, shard, state, next_fire_at, anchor_at, created_at, updated_at, cron, time_zone, destination, method,

@@ -68,7 +68,7 @@ describe('what a start can fail by', () => {
     ['EADDRINUSE', /^CARILLON_HOST and CARILLON_PORT are 127.0.0.1 and 7117: another program listens there$/],
     ['28P01', /^CARILLON_DATABASE_URL: PostgreSQL refuses: no$/],
     ['3D000', /^CARILLON_DATABASE_URL: PostgreSQL refuses: no$/],
-    ['QUEUE_UNAVAILABLE', /^CARILLON_REDIS_URL: Redis at 127.0.0.1:6379 cannot be reached: no$/],
+    ['REDIS_UNAVAILABLE', /^CARILLON_REDIS_URL: Redis at 127.0.0.1:6379 cannot be reached: no$/],
   ])('has a line for %s', (code, expected) => {
     expect(startError(withCode(code), config)).toMatch(expected);
   });

@@ -68,7 +68,7 @@ describe('the shards of a node that froze within a transaction', () => {
     await expect.poll(async () => [...(await grantEpochs(table.database, NEXT, [1])).keys()]).toEqual([1]);
 
     thawed.splice(0).forEach((thaw) => thaw());
-    await expect(done).rejects.toMatchObject({ code: 'TABLE_UNAVAILABLE' });
+    await expect(done).rejects.toMatchObject({ code: 'POSTGRES_UNAVAILABLE' });
     expect(state.tries).toBe(1);
   });
 

@@ -45,7 +45,7 @@ it('a partition that cannot be attached is left to the next time, unless it is n
   expect(await whileLocked(mode, ensureLater)).toEqual([]);
   expect(postponed).toHaveLength(2);
   const needed = whileLocked(mode, () => ensurePartitions(table.database, bounds));
-  await expect(needed).rejects.toMatchObject({ code: 'TABLE_UNAVAILABLE' });
+  await expect(needed).rejects.toMatchObject({ code: 'POSTGRES_UNAVAILABLE' });
   expect(await ensurePartitions(table.database, bounds)).toEqual(postponed);
 });
 

@@ -1,4 +1,4 @@
-// Firing in the table: occurrences and the advance of their schedule are one step, fenced by the epoch and the generation.
+// Firing in PostgreSQL: occurrences and the advance of their schedule are one step, fenced by the epoch and the generation.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { occurrenceMessage } from '../../../src/domain/occurrence.js';

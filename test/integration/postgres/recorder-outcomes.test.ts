@@ -148,7 +148,7 @@ describe('what a destination answers', () => {
     expect(table.refusals).toEqual([]);
   });
 
-  it('never keeps a delivery from its end: what the table refuses all the same is left out', async () => {
+  it('never keeps a delivery from its end: what PostgreSQL refuses all the same is left out', async () => {
     const message = await accepted();
     const neighbor = await accepted();
     const callbacks = [aMessage({ tenantId: table.tenantId, method: 'a\0b' })];

@@ -1,4 +1,4 @@
-// What the overlap policies ask of the table: which occurrences wait, and which of them may go once their predecessor ended.
+// What the overlap policies ask of PostgreSQL: which occurrences wait, and which of them may go once their predecessor ended.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Message } from '../../../src/domain/message.js';

@@ -1,9 +1,9 @@
-// A table that is older than the queue, as after a backup was restored: the shards are taken nevertheless and filled from the table.
+// A table that is older than Redis, as after a backup was restored: the shards are taken nevertheless and filled from PostgreSQL.
 
 import { expect, it } from 'vitest';
 import { startTestNode } from '../../support/node.js';
 
-it('takes shards whose queue has newer epochs than the table, and delivers', async () => {
+it('takes shards whose queue has newer epochs than PostgreSQL, and delivers', async () => {
   const before = await startTestNode();
   const prefix = before.config.CARILLON_REDIS_PREFIX;
   await before.restartNode();

@@ -61,7 +61,7 @@ describe('a fence', () => {
     expect(await decisions(EPOCH)).toEqual(['lost', 'lost', 'lost', 'lost']);
   });
 
-  it('heals when the queue comes back with an older epoch than the owner has', async () => {
+  it('heals when Redis comes back with an older epoch than the owner has', async () => {
     await open.queue.fence(shard, EPOCH + 3);
     await open.redis.hset(open.keys(shard).state, 'epoch', EPOCH);
     expect((await open.queue.claim(shard, EPOCH + 3, 1)).kind).toBe('claimed');

@@ -1,4 +1,4 @@
-// Offers that the queue did not take: in which order they are made later, how many are kept, and what of them.
+// Offers that Redis did not take: in which order they are made later, how many are kept, and what of them.
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

@@ -1,4 +1,4 @@
-// Putting work in: what the queue takes, what it keeps of it, and what it refuses. Also in a Redis that is full.
+// Putting work in: what Redis takes, what it keeps of it, and what it refuses. Also in a Redis that is full.
 
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -226,7 +226,7 @@ describe('a Redis that is full', () => {
 
   it('refuses new work as unavailable, without any of it having gone in', async () => {
     const before = await full.dump(1);
-    const refused = { code: 'QUEUE_UNAVAILABLE' };
+    const refused = { code: 'REDIS_UNAVAILABLE' };
     await expect(full.queue.accept(1, [entry('new', nowMs), entry('newer', nowMs)])).rejects.toMatchObject(refused);
     await expect(full.queue.promote(1, EPOCH, [entry('new', nowMs)])).rejects.toMatchObject(refused);
     await expect(full.queue.reschedule(1, scheduleEntry(1, 's'), nowMs, 1)).rejects.toMatchObject(refused);

@@ -59,7 +59,7 @@ interface Waiting {
   payload: string;
 }
 
-/** What should be in the queue: a map for what waits, one for what is in flight, and the buried. */
+/** What should be in Redis: a map for what waits, one for what is in flight, and the buried. */
 class Model {
   readonly due = new Map<string, Waiting>();
   readonly flying = new Map<

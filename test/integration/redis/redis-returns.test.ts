@@ -94,7 +94,7 @@ describe('a claim whose caller has given up (issue 12)', () => {
   });
 });
 
-describe('Redis is away past the lease and back without its last moments (issue 12)', () => {
+describe('Redis is unavailable past the lease and back without its last moments (issue 12)', () => {
   let node: TestNode;
   beforeAll(async () => {
     node = await startTestNode({ CARILLON_REDIS_URL: store.url, CARILLON_REDIS_TIMEOUT_MS: 500 });

@@ -101,7 +101,7 @@ describe('a row that was committed and never queued (report 19)', () => {
 });
 
 describe('bytes that are no text (report 27)', () => {
-  it('come out of a body as they went in, from the queue and from the table', async () => {
+  it('come out of a body as they went in, from Redis and from PostgreSQL', async () => {
     const large = Buffer.concat([NO_TEXT, randomBytes(300_000)]);
     for (const body of [NO_TEXT, large, Buffer.alloc(0), Buffer.from('\ud800', 'utf16le')]) {
       const id = await publish(node, '/bytes', { body });
@@ -113,7 +113,7 @@ describe('bytes that are no text (report 27)', () => {
     }
   });
 
-  it('come out as they went in after a retry, when the body is read from the table', async () => {
+  it('come out as they went in after a retry, when the body is read from PostgreSQL', async () => {
     let failures = 0;
     node.sink.answer((call) => (call.path === '/bytes-again' && failures++ === 0 ? { status: 500 } : {}));
     const id = await publish(node, '/bytes-again', { body: NO_TEXT, headers: { 'Upstash-Retry-Delay': '50' } });

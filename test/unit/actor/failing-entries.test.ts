@@ -41,13 +41,13 @@ function sqlError(code: string): Error {
   return Object.assign(new Error(`SQLSTATE ${code}`), { code, severity: 'ERROR' });
 }
 
-const unavailable = new CarillonError('TABLE_UNAVAILABLE', 'PostgreSQL is unavailable');
+const unavailable = new CarillonError('POSTGRES_UNAVAILABLE', 'PostgreSQL is unavailable');
 const permanent = new CarillonError('NOT_FOUND', 'there are no signing keys of tenant 7');
 
 describe('a message', () => {
   it.each([
     ['PostgreSQL is unavailable', unavailable],
-    ['Redis is unavailable', new CarillonError('QUEUE_UNAVAILABLE', 'Redis')],
+    ['Redis is unavailable', new CarillonError('REDIS_UNAVAILABLE', 'Redis')],
     ['this node is stopping', new CarillonError('SHUTTING_DOWN', 'stopping')],
     ['the schema lacks a column', sqlError('42703')],
     ['a lock could not be had', sqlError('55P03')],
