@@ -132,7 +132,7 @@ describe('while PostgreSQL is unavailable', () => {
       const response = await get();
       expect(response.statusCode).toBe(503);
       expect(response.headers['retry-after']).toBe('1');
-      expect(response.json<{ error: string }>().error).toMatch(/^PostgreSQL \(PostgreSQL\) is away/);
+      expect(response.json<{ error: string }>().error).toMatch(/^PostgreSQL is unavailable/);
     }
     expect((await app.inject('/healthz')).statusCode).toBe(200);
     await postgres.restart();
