@@ -19,7 +19,7 @@ export class LineError extends Error {}
 export type LineReader = (text: string, line: number) => Item | null;
 
 /** The value of a header, whatever the case of its name. */
-export function headerOf({ headers }: Item, name: string): unknown {
+function headerOf({ headers }: Item, name: string): unknown {
   const key = Object.keys(headers).find((known) => known.toLowerCase() === name.toLowerCase());
   return key === undefined ? undefined : headers[key];
 }

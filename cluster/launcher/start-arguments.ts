@@ -13,7 +13,7 @@ const DEFAULT_NODES = 3;
 /** More processes than this belong on several machines. */
 const MAX_NODES = 32;
 
-export const USAGE = `npm start -- [--nodes N | --single]
+const USAGE = `npm start -- [--nodes N | --single]
 
   --nodes N   N nodes behind one address, from 1 to ${MAX_NODES}; default ${DEFAULT_NODES}
   --single    one node alone, without a load balancer`;

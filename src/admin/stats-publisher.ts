@@ -8,7 +8,7 @@ import type { NodeFigures } from './node-figures.js';
 import type { ClusterEvent } from './protocol.js';
 import type { ReportedStats, NodeReport, ShardLevel } from './node-report.js';
 
-export const PULSE_MS = 250;
+const PULSE_MS = 250;
 const PULSES_A_REPORT = 4;
 /** What was done in less time says little about how much is done in a second. */
 const SHORTEST_REPORT_MS = 500;

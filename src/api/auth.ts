@@ -14,7 +14,7 @@ import {
 } from '../postgres/tenants/tokens.js';
 
 /** Most tokens a node remembers, known ones and unknown ones apart: a flood of wrong tokens must not push out right ones. */
-export const TOKEN_CACHE_ENTRIES = { known: 10_000, unknown: 1_000 } as const;
+const TOKEN_CACHE_ENTRIES = { known: 10_000, unknown: 1_000 } as const;
 const TOKEN_MAX_BYTES = 4_096;
 
 interface Remembered {

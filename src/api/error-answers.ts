@@ -44,10 +44,7 @@ export function expectedError(error: unknown): ErrorAnswer | null {
 }
 
 /** Logs an error of ours and gives the answer that says no more than the id under which it was logged. */
-export function unexpectedError(
-  error: unknown,
-  { random, logger }: Pick<ApiServices, 'random' | 'logger'>,
-): ErrorAnswer {
+function unexpectedError(error: unknown, { random, logger }: Pick<ApiServices, 'random' | 'logger'>): ErrorAnswer {
   const requestId = Buffer.from(random(8)).toString('hex');
   logger.error({ err: error, requestId }, 'a request failed unexpectedly');
   return { status: 500, text: `an unexpected error, logged as request ${requestId}` };

@@ -11,7 +11,7 @@ import { parseInstant } from './instant.js';
 import { parseJson } from './json-body.js';
 
 /** Most values that one parameter may have. */
-export const MAX_VALUES = 1_000;
+const MAX_VALUES = 1_000;
 const VALUE_MAX_LENGTH = 8_192;
 
 /** The parameters of a request by name; each may have several values. */
@@ -181,13 +181,7 @@ export function readMessageIds(given: readonly string[] | null): MessageId[] | n
   return given?.flatMap((text) => fromWireMessageId(text) ?? []) ?? null;
 }
 
-export const RUN_STATES = [
-  'pending',
-  'delivered',
-  'failed',
-  'canceled',
-  'skipped',
-] as const satisfies readonly MessageState[];
+const RUN_STATES = ['pending', 'delivered', 'failed', 'canceled', 'skipped'] as const satisfies readonly MessageState[];
 
 /** States of the record; "cancelled" is understood as well. */
 export function readRunStates(parameters: Parameters): MessageState[] | null {

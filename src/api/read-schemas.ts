@@ -111,7 +111,7 @@ export const exportParameters = query({
 
 export const idParameter = (name: string, description: string) => Type.Object({ [name]: Type.String({ description }) });
 
-export const messageObject = Type.Object(
+const messageObject = Type.Object(
   {
     messageId: Type.String(),
     url: Type.String(),

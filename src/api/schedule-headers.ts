@@ -30,7 +30,7 @@ export const SCHEDULE_ONLY_SETTINGS = [
 ] as const;
 
 /** Longest spread window. */
-export const WINDOW_MAX_MS = DAY_MS;
+const WINDOW_MAX_MS = DAY_MS;
 
 export interface ScheduleSource {
   /** Checked by checkDestination. */

@@ -8,7 +8,7 @@ const MIB = 2 ** 20;
 const PART_FOR_BODIES = 1 / 2;
 
 /** What V8 lets this process's heap grow to, in bytes. */
-export function heapLimitBytes(): number {
+function heapLimitBytes(): number {
   return getHeapStatistics().heap_size_limit;
 }
 

@@ -4,7 +4,7 @@ import { CarillonError } from '../domain/errors.js';
 import { parseUrl } from '../domain/url.js';
 
 /** Error code of a connection that the guard did not allow. */
-export const DESTINATION_REFUSED = 'DESTINATION_REFUSED';
+const DESTINATION_REFUSED = 'DESTINATION_REFUSED';
 
 /**
  * Why a connection was refused. For a message it is an attempt that failed like any other, with this text, and follows the

@@ -14,10 +14,10 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, parseDuration, SECOND_MS } from './duration
 import { CarillonError, invariant } from './errors.js';
 
 /** How late an occurrence may be and still count as on time. */
-export const DEFAULT_MISFIRE_GRACE_MS = MINUTE_MS;
+const DEFAULT_MISFIRE_GRACE_MS = MINUTE_MS;
 /** For `all` without a window. */
 export const DEFAULT_MISFIRE_WINDOW_MS = 24 * HOUR_MS;
-export const MAX_MISFIRE_WINDOW_MS = 31 * DAY_MS;
+const MAX_MISFIRE_WINDOW_MS = 31 * DAY_MS;
 /** Rows for skipped times before the older ones are summed up in one. */
 export const MAX_SKIPPED_ROWS = 200;
 
@@ -30,7 +30,7 @@ export interface Misfire {
   readonly windowMs: number;
 }
 
-export const DEFAULT_MISFIRE: Misfire = { policy: 'once', windowMs: DEFAULT_MISFIRE_WINDOW_MS };
+const DEFAULT_MISFIRE: Misfire = { policy: 'once', windowMs: DEFAULT_MISFIRE_WINDOW_MS };
 
 /**
  * Reads `skip`, `once`, `all` or `all; window=6h`, as in the header Carillon-Misfire.

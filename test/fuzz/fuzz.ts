@@ -36,7 +36,7 @@ export interface FuzzResult {
 }
 
 const CONNECTIONS = 8;
-export const LIMIT_MS = 5_000;
+const LIMIT_MS = 5_000;
 /** Longer than what is allowed, so that a late answer is told from none. */
 const GIVE_UP_MS = 3 * LIMIT_MS;
 const UNCHANGED_SHARE = 0.15;

@@ -22,7 +22,7 @@ const VALUES: readonly Json[] = [
   ...[[null], [[]], { a: 1 }, ['x', 1], { __proto__: null, length: 1 }],
 ];
 const MEMBERS = ['__proto__', 'constructor', 'prototype', 'toString', 'length', '', 'a\u0000', 'Destination', 'extra'];
-export const DEPTH = 8_000;
+const DEPTH = 8_000;
 const LONG_LIST = 20_000;
 
 export function mutateJson(random: Chance, json: Json): Json {

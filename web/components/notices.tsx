@@ -18,7 +18,7 @@ export function say(text: string): void {
   show(text, false);
 }
 
-export function complain(error: unknown): void {
+function complain(error: unknown): void {
   show(textOf(error), true);
 }
 

@@ -46,7 +46,7 @@ export function utcText(atMs: number): string {
 }
 
 /** The same by a zone's clock, `Mon 30 Nov, 02:51:07`. */
-export function zoneText(atMs: number, timeZone: string): string {
+function zoneText(atMs: number, timeZone: string): string {
   return new Intl.DateTimeFormat('en-GB', {
     timeZone,
     weekday: 'short',

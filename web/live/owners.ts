@@ -1,7 +1,7 @@
 // Which letter, colour and pattern stands for a node. A name keeps its own while the page is open, whoever comes and goes.
 
 /** Colours in tokens.css; patterns in cluster.css. */
-export const OWNER_COLOURS = 8;
+const OWNER_COLOURS = 8;
 const PATTERNS = 6;
 
 export interface NodeColor {

@@ -18,7 +18,7 @@ export interface Place {
   readonly forAdmins: boolean;
 }
 
-export const PLACES: readonly Place[] = [
+const PLACES: readonly Place[] = [
   { path: 'cluster', name: 'Cluster', icon: 'cluster', key: 'c', forAdmins: true },
   { path: 'schedules', name: 'Schedules', icon: 'schedules', key: 's', forAdmins: false },
   { path: 'messages', name: 'Messages', icon: 'messages', key: 'm', forAdmins: false },

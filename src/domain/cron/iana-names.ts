@@ -2,7 +2,7 @@
 // lists none of those.
 
 /** The release of the database that the names are of. */
-export const IANA_RELEASE = '2026d';
+const IANA_RELEASE = '2026d';
 
 export const IANA_NAMES: readonly string[] = `
 Africa/Abidjan Africa/Accra Africa/Addis_Ababa Africa/Algiers Africa/Asmara Africa/Asmera Africa/Bamako Africa/Bangui

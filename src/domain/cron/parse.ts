@@ -12,8 +12,8 @@ import { ianaName } from './zone-names.js';
 
 /** A text that lists every value of every field is shorter than this. */
 export const MAX_CRON_LENGTH = 1024;
-export const MIN_EVERY_MS = SECOND_MS;
-export const MAX_EVERY_MS = 366 * DAY_MS;
+const MIN_EVERY_MS = SECOND_MS;
+const MAX_EVERY_MS = 366 * DAY_MS;
 const MAX_CACHED_EXPRESSIONS = 4096;
 
 const MACROS: ReadonlyMap<string, string> = new Map([

@@ -98,7 +98,7 @@ function optionsColumn(policy: OptionalPolicy): string | null {
   return options === '{}' ? null : options;
 }
 
-export function messageFromRow(row: DispatchRow): StoredMessage {
+function messageFromRow(row: DispatchRow): StoredMessage {
   return {
     id: fromUuid(row.id),
     tenantId: row.tenant_id,

@@ -40,7 +40,7 @@ export interface ScheduleRow {
 }
 
 /** The columns of ScheduleRow in their order, for statements that are put together. */
-export const SCHEDULE_COLUMNS = [
+const SCHEDULE_COLUMNS = [
   'tenant_id',
   'id',
   'shard',

@@ -95,7 +95,7 @@ function shardCount(shards: readonly number[]): string {
 }
 
 /** `0–85, 90`. */
-export function ranges(shards: readonly number[]): string {
+function ranges(shards: readonly number[]): string {
   const sorted = [...shards].sort((a, b) => a - b);
   const runs: [number, number][] = [];
   for (const shard of sorted) {
