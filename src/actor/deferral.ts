@@ -1,6 +1,8 @@
 // Where to put work for a host (or of a tenant) that is at its limit: back into Redis, spread over the time that the host will need, so
 // that it neither holds slots nor is claimed again and again. What is said of hosts here holds for tenants as well.
 
+import { LRUCache } from 'lru-cache';
+
 /** What is known of the deliveries under way to a host. */
 export interface Limiter<Key> {
   running(host: Key): number;
@@ -36,9 +38,9 @@ interface HostThroughput {
   phase: number;
 }
 
-export class Deferrals<Key = string> {
+export class Deferrals<Key extends string | number = string> {
   readonly #limiter: Limiter<Key>;
-  readonly #hosts = new Map<Key, HostThroughput>();
+  readonly #hosts = new LRUCache<Key, HostThroughput>({ max: MAX_HOSTS });
 
   constructor(limiter: Limiter<Key>) {
     this.#limiter = limiter;
@@ -75,7 +77,6 @@ export class Deferrals<Key = string> {
   #throughputOf(host: Key): HostThroughput {
     const known = this.#hosts.get(host);
     if (known !== undefined) return known;
-    if (this.#hosts.size >= MAX_HOSTS) this.#hosts.clear();
     const throughput = { meanMs: FIRST_MEAN_MS, nextAtMs: 0, askAtMs: 0, phase: 0 };
     this.#hosts.set(host, throughput);
     return throughput;

@@ -1,6 +1,7 @@
 // Who is calling: bearer tokens looked up by their hash, remembered for a moment in a cache of bounded size.
 
 import { timingSafeEqual } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import type { Queryable } from '../postgres/database.js';
@@ -23,8 +24,8 @@ interface Remembered {
 }
 
 export class Authenticator {
-  readonly #known = new Map<string, Remembered>();
-  readonly #unknown = new Map<string, Remembered>();
+  readonly #known = new LRUCache<string, Remembered>({ max: TOKEN_CACHE_ENTRIES.known });
+  readonly #unknown = new LRUCache<string, Remembered>({ max: TOKEN_CACHE_ENTRIES.unknown });
   /** Look-ups under way: a burst with one token asks PostgreSQL once. */
   readonly #pending = new Map<string, Promise<TokenHolder | null>>();
 
@@ -54,11 +55,7 @@ export class Authenticator {
     this.#known.delete(key);
     this.#unknown.delete(key);
     if (this.cacheMs > 0) {
-      const [cache, limit] =
-        token === null
-          ? ([this.#unknown, TOKEN_CACHE_ENTRIES.unknown] as const)
-          : ([this.#known, TOKEN_CACHE_ENTRIES.known] as const);
-      if (cache.size >= limit) dropOldest(cache);
+      const cache = token === null ? this.#unknown : this.#known;
       cache.set(key, { token, untilMs: this.clock.nowMs() + this.cacheMs });
     }
     const holder = this.#holderOf(token);
@@ -77,11 +74,6 @@ export class Authenticator {
     if (lastUsedAtMs !== null && nowMs - lastUsedAtMs < TOKEN_USE_EVERY_MS) return;
     recordTokenUse(this.table, hash, nowMs).catch(() => undefined);
   }
-}
-
-function dropOldest(cache: Map<string, unknown>): void {
-  const oldest = cache.keys().next();
-  if (oldest.done !== true) cache.delete(oldest.value);
 }
 
 /** The token of an Authorization header, or null when it is no bearer token. */

@@ -30,8 +30,6 @@ export interface Misfire {
   readonly windowMs: number;
 }
 
-const DEFAULT_MISFIRE: Misfire = { policy: 'once', windowMs: DEFAULT_MISFIRE_WINDOW_MS };
-
 /**
  * Reads `skip`, `once`, `all` or `all; window=6h`, as in the header Carillon-Misfire.
  * @throws CarillonError INVALID_REQUEST for anything else.

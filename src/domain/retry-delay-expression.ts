@@ -1,4 +1,5 @@
 // Compiles an Upstash-Retry-Delay expression ("pow(2, retried) * 1000") to a function, with a parser of our own and no eval.
+import { LRUCache } from 'lru-cache';
 import { CarillonError } from './errors.js';
 
 /** Bounds of an expression. They keep parsing, and the recursion over the parsed tree, small for any input. */
@@ -46,7 +47,7 @@ const NUMBER = /(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
 const NAME = /[A-Za-z_][A-Za-z0-9_]*/y;
 const BLANK = /[ \t\r\n]*/y;
 
-const compiled = new Map<string, RetryDelay>();
+const compiled = new LRUCache<string, RetryDelay>({ max: RETRY_DELAY_LIMITS.maxCachedExpressions });
 
 /**
  * Compiles an expression giving milliseconds. Grammar: numbers, the variable `retried`, `+ - * /`, parentheses, unary minus and
@@ -56,17 +57,9 @@ const compiled = new Map<string, RetryDelay>();
  */
 export function compileRetryDelay(text: string): RetryDelay {
   const known = compiled.get(text);
-  if (known !== undefined) {
-    compiled.delete(text);
-    compiled.set(text, known);
-    return known;
-  }
+  if (known !== undefined) return known;
   const evaluate = new Parser(text).parse();
   const delay: RetryDelay = (retried) => toDelayMs(evaluate(retried));
-  if (compiled.size >= RETRY_DELAY_LIMITS.maxCachedExpressions) {
-    const oldest = compiled.keys().next();
-    if (oldest.done !== true) compiled.delete(oldest.value);
-  }
   compiled.set(text, delay);
   return delay;
 }

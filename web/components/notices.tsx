@@ -18,10 +18,6 @@ export function say(text: string): void {
   show(text, false);
 }
 
-function complain(error: unknown): void {
-  show(textOf(error), true);
-}
-
 function show(text: string, isProblem: boolean): void {
   const id = ++count;
   toasts.value = [...toasts.value.slice(-3), { id, text, isProblem }];

@@ -45,19 +45,6 @@ export function utcText(atMs: number): string {
     .replace(/(\.000)?Z$/, '');
 }
 
-/** The same by a zone's clock, `Mon 30 Nov, 02:51:07`. */
-function zoneText(atMs: number, timeZone: string): string {
-  return new Intl.DateTimeFormat('en-GB', {
-    timeZone,
-    weekday: 'short',
-    day: '2-digit',
-    month: 'short',
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-  }).format(atMs);
-}
-
 /** How far away, with the exact time for whoever points at it or hears it. */
 export function When({ at }: { at: number | string | undefined }): JSX.Element {
   if (at === undefined) return <span class="quiet">–</span>;

@@ -68,7 +68,7 @@ describe('a caller', () => {
 
   it('needs no token to ask whether the node is alive and ready, and what the API is', async () => {
     expect(await json(as(null, 'GET', '/healthz'))).toEqual({ status: 'alive' });
-    expect(await json(as(null, 'GET', '/readyz'))).toEqual({ status: 'ready' });
+    expect(await json(as(null, 'GET', '/readyz'))).toEqual({ status: expect.stringMatching(/^ready/) as string });
     const document = await json<{ openapi: string; paths: Record<string, Record<string, unknown>> }>(
       as(null, 'GET', '/openapi.json'),
     );
