@@ -2,7 +2,6 @@
 
 import { signal } from '@preact/signals';
 import type { ComponentChildren, JSX } from 'preact';
-import { textOf } from '../api/request.js';
 
 interface Toast {
   readonly id: number;
