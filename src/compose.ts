@@ -159,6 +159,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     },
     onAccept: hooks.onAccept,
     onTier: hooks.onTier,
+    onSkipped: (reasons) => hooks.onFired(0, reasons),
   });
   const maintenance = new Maintenance(
     database,

@@ -140,7 +140,7 @@ async function limitLockWait(connection: Queryable): Promise<void> {
  */
 export async function withPartitions<Result>(
   database: Database,
-  dueTimesMs: readonly number[],
+  dueTimesMs: readonly number[] | (() => readonly number[]),
   write: () => Promise<Result>,
 ): Promise<Result> {
   try {
@@ -148,7 +148,8 @@ export async function withPartitions<Result>(
   } catch (error) {
     if (!isMissingPartition(error)) throw error;
   }
-  for (const weekMs of new Set(dueTimesMs.map(weekStartMs))) {
+  const timesMs = typeof dueTimesMs === 'function' ? dueTimesMs() : dueTimesMs;
+  for (const weekMs of new Set(timesMs.map(weekStartMs))) {
     await ensurePartitions(database, { fromMs: weekMs, untilMs: weekMs });
   }
   return write();
