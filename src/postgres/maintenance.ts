@@ -4,7 +4,6 @@ import type { Logger } from 'pino';
 import type { Clock } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import type { ClockCheck } from './clock-check.js';
-import { summarizeIndexes } from './brin-summaries.js';
 import type { Database } from './database.js';
 import { timestamp } from './messages/message-columns.js';
 import { dropOldPartitions, ensurePartitions, type PartitionBounds } from './partitions.js';
@@ -69,7 +68,6 @@ export class Maintenance {
     const onPostponed = (partitions: readonly string[]): void =>
       this.#log.warn({ partitions }, 'partitions are locked by somebody: left to the next time');
     const made = await ensurePartitions(this.#database, partitionBounds(nowMs, this.#settings), onPostponed);
-    await summarizeIndexes(this.#database);
     if (this.#clocks !== null && !(await this.#clocks.agree())) {
       this.#log.error({ made }, 'the clocks of Redis, PostgreSQL and this node disagree: nothing old is deleted');
       return;
@@ -78,7 +76,7 @@ export class Maintenance {
     const expiredKeys = await this.#forget('delete-expired-keys', nowMs);
     const oldChanges = await this.#forget('delete-old-schedule-changes', keptFromMs);
     if (made.length + dropped.length + expiredKeys + oldChanges > 0) {
-      this.#log.info({ made, dropped, expiredKeys, oldChanges }, 'PostgreSQL maintained');
+      this.#log.info({ made, dropped, expiredKeys, oldChanges }, 'table maintained');
     }
   }
 
@@ -94,7 +92,7 @@ export class Maintenance {
 
   #failed(error: unknown): void {
     const isUnavailable = error instanceof CarillonError;
-    if (isUnavailable) this.#log.warn({ err: error }, 'PostgreSQL was not maintained this time');
-    else this.#log.error({ err: error }, 'maintenance of PostgreSQL failed');
+    if (isUnavailable) this.#log.warn({ err: error }, 'table not maintained this time');
+    else this.#log.error({ err: error }, 'table maintenance failed');
   }
 }

@@ -2,7 +2,6 @@
 
 import { CarillonError } from '../domain/errors.js';
 import { messageIdFloor, messageIdTimeMs } from '../domain/ids.js';
-import { withoutAutosummarize } from './brin-summaries.js';
 import { codeOf, type Database, type Queryable } from './database.js';
 import { timestamp } from './messages/message-columns.js';
 
@@ -211,7 +210,6 @@ async function makePartition(connection: Queryable, table: string, name: string,
     `create table if not exists ${name} (like ${table} including defaults including constraints) ${STORAGE[table] ?? ''}`,
   );
   await connection.text(`alter table ${table} attach partition ${name} for values from ('${from}') to ('${to}')`);
-  await withoutAutosummarize(connection, name);
 }
 
 /** The week of an id's partition, in milliseconds since the epoch: for tests and tools. */
