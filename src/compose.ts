@@ -159,7 +159,6 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     },
     onAccept: hooks.onAccept,
     onTier: hooks.onTier,
-    onSkipped: (reasons) => hooks.onFired(0, reasons),
   });
   const maintenance = new Maintenance(
     database,

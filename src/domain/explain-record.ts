@@ -117,13 +117,6 @@ function tellSkipped(record: OccurrenceRecord, facts: ExplainFacts): Told {
       return told('as many occurrences as may wait were waiting for the one before already (overlap policy "queue")');
     case 'key_held':
       return told(`its work is another message's already: ${reason}`);
-    case 'edited':
-    case 'paused':
-    case 'deleted':
-      return told(
-        `the schedule was ${skipKind(reason)} at ${instant(record.createdAtMs)}, when it was due and nobody had fired it yet`,
-        grantOf(facts),
-      );
     case 'misfire': {
       const lateMs = record.createdAtMs - (record.occurrenceAtMs ?? record.createdAtMs);
       const policy = schedule === null ? '' : ` (misfire policy "${schedule.misfire}")`;

@@ -72,8 +72,6 @@ export interface PlanFireInput {
   readonly endAtMs: number | null;
   /** At most so many planned occurrences are returned; at least 1. */
   readonly maxOccurrences: number;
-  /** Most rows for skipped times before the older ones are summed up in one; at least 1. MAX_SKIPPED_ROWS when left out. */
-  readonly maxSkippedRows?: number;
 }
 
 export type PlannedOccurrence =
@@ -94,7 +92,7 @@ export interface FirePlan {
 
 /** Plans the occurrences from `nextFireAtMs` to `nowMs`, oldest first. Never plans one whose time has not come. */
 export function planFire(input: PlanFireInput): FirePlan {
-  const { nowMs, startAtMs, endAtMs, maxOccurrences, maxSkippedRows = MAX_SKIPPED_ROWS } = input;
+  const { nowMs, startAtMs, endAtMs, maxOccurrences } = input;
   invariant(Number.isInteger(maxOccurrences) && maxOccurrences >= 1, 'planFire needs room for one occurrence');
   const grid = gridOf(input.expression, input.anchorMs, endAtMs);
   let atMs: number | null = input.nextFireAtMs;
@@ -103,7 +101,7 @@ export function planFire(input: PlanFireInput): FirePlan {
 
   const occurrences: PlannedOccurrence[] = [];
   const skipBeforeMs = skipBorder(input, grid, atMs);
-  const summaryEndMs = endOfSummary(grid, atMs, skipBeforeMs, maxSkippedRows);
+  const summaryEndMs = endOfSummary(grid, atMs, skipBeforeMs);
   if (summaryEndMs !== null) {
     occurrences.push({ action: 'skip', reason: 'misfire', atMs, coversUntilMs: summaryEndMs });
     atMs = grid.after(summaryEndMs);
@@ -161,21 +159,21 @@ function lastBefore(grid: Grid, firstMs: number, beforeMs: number): number {
 }
 
 /** The last nominal time that the summary row stands for, or null when the skipped times are few enough for a row each. */
-function endOfSummary(grid: Grid, firstMs: number, skipBeforeMs: number, maxRows: number): number | null {
+function endOfSummary(grid: Grid, firstMs: number, skipBeforeMs: number): number | null {
   if (firstMs >= skipBeforeMs) return null;
-  if (timesBetween(grid, firstMs - 1, skipBeforeMs, maxRows + 1) !== null) return null;
+  if (timesBetween(grid, firstMs - 1, skipBeforeMs, MAX_SKIPPED_ROWS + 1) !== null) return null;
   // Look for an instant after which the skipped times are many enough for the rows, and few enough to list.
   let lowMs = firstMs;
   let highMs = skipBeforeMs;
   for (;;) {
     const middleMs = Math.floor((lowMs + highMs) / 2);
-    const times = timesBetween(grid, middleMs, skipBeforeMs, 4 * maxRows);
+    const times = timesBetween(grid, middleMs, skipBeforeMs, 4 * MAX_SKIPPED_ROWS);
     if (times === null) {
       lowMs = middleMs;
-    } else if (times.length < maxRows && middleMs > lowMs) {
+    } else if (times.length < MAX_SKIPPED_ROWS && middleMs > lowMs) {
       highMs = middleMs;
     } else {
-      const oldestRowMs = times.at(-maxRows) ?? skipBeforeMs;
+      const oldestRowMs = times.at(-MAX_SKIPPED_ROWS) ?? skipBeforeMs;
       return lastBefore(grid, firstMs, oldestRowMs);
     }
   }

@@ -5,8 +5,8 @@ import { invariant } from './errors.js';
 import { messageId, occurrenceMessageId } from './ids.js';
 import { expandKeyTemplate, parseKeyTemplate } from './key-template.js';
 import type { Message } from './message.js';
-import { MAX_SKIPPED_ROWS, planFire } from './misfire.js';
-import { expressionOf, type NextState } from './schedule-change.js';
+import { planFire } from './misfire.js';
+import { expressionOf } from './schedule-change.js';
 import type { Schedule } from './schedule.js';
 import { shardOfMessage } from './shard.js';
 import { spreadOffsetMs } from './spread-window.js';
@@ -24,22 +24,13 @@ const OVERLAP_FULL = 'overlap: too many are waiting';
 const KEY_HELD = 'idempotency key ';
 
 /** The reasons for skipping an occurrence, without the keys and messages that their texts may name. */
-export const SKIP_KINDS = ['misfire', 'overlap', 'overlap_full', 'key_held', 'edited', 'paused', 'deleted'] as const;
+export const SKIP_KINDS = ['misfire', 'overlap', 'overlap_full', 'key_held'] as const;
 
 /** Which kind the reason on a skipped occurrence's record is. */
 export function skipKind(reason: string): (typeof SKIP_KINDS)[number] {
   if (reason === OVERLAP) return 'overlap';
   if (reason === OVERLAP_FULL) return 'overlap_full';
-  if (reason.startsWith(KEY_HELD)) return 'key_held';
-  return CHANGES.find((change) => reason === reasonOf(change)) ?? 'misfire';
-}
-
-/** The changes of a schedule that take away what is due of it. */
-const CHANGES = ['edited', 'paused', 'deleted'] as const;
-export type TakingChange = (typeof CHANGES)[number];
-
-function reasonOf(change: TakingChange): string {
-  return `${change} before it was fired`;
+  return reason.startsWith(KEY_HELD) ? 'key_held' : 'misfire';
 }
 
 /** The reason why an occurrence is skipped whose work was done under another name; `holder` is the message with its key. */
@@ -107,43 +98,6 @@ export function planOccurrences(
   const lastAtMs =
     last === undefined ? nextFireAtMs : last.action === 'skip' ? (last.coversUntilMs ?? last.atMs) : last.atMs;
   return { occurrences, nextFireAtMs: plan.nextFireAtMs, lastFireAtMs: lastAtMs };
-}
-
-/**
- * Returns the records of the occurrences that are due when their schedule is changed, and that nobody will fire: `next` stands at another time.
- * Beyond `maxRows` one record stands for the oldest.
- */
-export function occurrencesTakenBy(
-  change: TakingChange,
-  existing: Schedule,
-  next: NextState | null,
-  nowMs: number,
-  maxRows = MAX_SKIPPED_ROWS,
-): PlannedMessage[] {
-  const { nextFireAtMs } = existing;
-  if (existing.state !== 'active' || nextFireAtMs === null || nextFireAtMs > nowMs) return [];
-  if (nextFireAtMs === next?.nextFireAtMs) return [];
-  const { occurrences } = planFire({
-    expression: expressionOf(existing),
-    anchorMs: existing.anchorMs,
-    nextFireAtMs,
-    nowMs,
-    misfire: { policy: 'skip', windowMs: 0 },
-    // Up to now, this moment included.
-    misfireGraceMs: -1,
-    startAtMs: existing.startAtMs,
-    endAtMs: existing.endAtMs,
-    maxOccurrences: maxRows + 1,
-    maxSkippedRows: maxRows,
-  });
-  return occurrences.map((occurrence) => ({
-    message: occurrenceMessage(existing, occurrence.atMs, nowMs),
-    held: false,
-    skipped: {
-      reason: reasonOf(change),
-      coversUntilMs: occurrence.action === 'skip' ? (occurrence.coversUntilMs ?? null) : null,
-    },
-  }));
 }
 
 function skipped(message: Message, reason: string): PlannedMessage {

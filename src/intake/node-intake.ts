@@ -42,9 +42,6 @@ export type OnAccept = (result: 'accepted' | 'deduplicated' | 'failed', messages
 /** Counts messages that were accepted, by how soon they are due. */
 export type OnTier = (tier: Tier, messages: number) => void;
 
-/** Told the reasons on the records of occurrences that a change of their schedule took away. */
-export type OnSkipped = (reasons: readonly string[]) => void;
-
 export class NodeIntake implements Intake {
   readonly #database: Database;
   readonly #recorder: Recorder;
@@ -55,7 +52,6 @@ export class NodeIntake implements Intake {
   readonly #cancellation: Cancellation;
   readonly #onAccept: OnAccept;
   readonly #onTier: OnTier;
-  readonly #onSkipped: OnSkipped;
 
   constructor(parts: {
     database: Database;
@@ -67,7 +63,6 @@ export class NodeIntake implements Intake {
     settings: IntakeSettings;
     onAccept?: OnAccept;
     onTier?: OnTier;
-    onSkipped?: OnSkipped;
   }) {
     this.#database = parts.database;
     this.#recorder = parts.recorder;
@@ -82,7 +77,6 @@ export class NodeIntake implements Intake {
     });
     this.#onAccept = parts.onAccept ?? (() => undefined);
     this.#onTier = parts.onTier ?? (() => undefined);
-    this.#onSkipped = parts.onSkipped ?? (() => undefined);
   }
 
   async accept(submissions: readonly Submission[]): Promise<Acceptance[]> {
@@ -105,13 +99,12 @@ export class NodeIntake implements Intake {
   async saveSchedule(tenantId: number, id: string, definition: ScheduleDefinition): Promise<Schedule> {
     const nowMs = this.#nowMs();
     const shard = shardOfSchedule(tenantId, id, this.#settings.shards);
-    const { schedule, changed, skipped } = await saveSchedule(
+    const { schedule, changed } = await saveSchedule(
       this.#database,
       { tenantId, id, shard, definition },
       (existing) => stateAfterSave(existing, definition, nowMs),
       nowMs,
     );
-    this.#onSkipped(skipped);
     if (changed) await this.#place(schedule);
     return schedule;
   }
@@ -128,10 +121,7 @@ export class NodeIntake implements Intake {
         return paused ? { state: 'paused', nextFireAtMs: null } : next;
       },
       nowMs,
-      onGroup: (placed, skipped) => {
-        this.#onSkipped(skipped);
-        return this.#placeAll(tenantId, placed, nowMs);
-      },
+      onGroup: (placed) => this.#placeAll(tenantId, placed, nowMs),
     });
   }
 
@@ -151,9 +141,7 @@ export class NodeIntake implements Intake {
   async deleteSchedule(tenantId: number, id: string): Promise<boolean> {
     const deleted = await deleteSchedule(this.#database, { tenantId, id }, this.#nowMs());
     if (deleted === null) return false;
-    const { schedule, skipped } = deleted;
-    this.#onSkipped(skipped);
-    await this.#enqueuer.reschedule(schedule.shard, scheduleEntry(tenantId, id), null, schedule.generation);
+    await this.#enqueuer.reschedule(deleted.shard, scheduleEntry(tenantId, id), null, deleted.generation);
     return true;
   }
 
@@ -195,7 +183,6 @@ export class NodeIntake implements Intake {
   ): Promise<Schedule> {
     const saved = await changeScheduleState(this.#database, { tenantId, id }, decide, this.#nowMs());
     if (saved === null) throw noSuchSchedule(id);
-    this.#onSkipped(saved.skipped);
     if (saved.changed) await this.#place(saved.schedule);
     return saved.schedule;
   }

@@ -140,7 +140,7 @@ async function limitLockWait(connection: Queryable): Promise<void> {
  */
 export async function withPartitions<Result>(
   database: Database,
-  dueTimesMs: readonly number[] | (() => readonly number[]),
+  dueTimesMs: readonly number[],
   write: () => Promise<Result>,
 ): Promise<Result> {
   try {
@@ -148,8 +148,7 @@ export async function withPartitions<Result>(
   } catch (error) {
     if (!isMissingPartition(error)) throw error;
   }
-  const timesMs = typeof dueTimesMs === 'function' ? dueTimesMs() : dueTimesMs;
-  for (const weekMs of new Set(timesMs.map(weekStartMs))) {
+  for (const weekMs of new Set(dueTimesMs.map(weekStartMs))) {
     await ensurePartitions(database, { fromMs: weekMs, untilMs: weekMs });
   }
   return write();

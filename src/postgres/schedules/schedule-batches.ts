@@ -11,7 +11,6 @@ import type { Database, Queryable } from '../database.js';
 import { toDeliveryOptions } from '../messages/delivery-options.js';
 import { timestamp } from '../messages/message-columns.js';
 import { scheduleFromRow, type ScheduleRow } from './schedule-row.js';
-import { TakenOccurrences } from './taken-occurrences.js';
 
 /** Rows of one group: enough to make the commit cheap for each, few enough to hold locks for milliseconds. */
 const GROUP_ROWS = 500;
@@ -53,25 +52,16 @@ export async function saveScheduleBatch(
     decide,
     nowMs,
     onGroup,
-  }: {
-    decide: DecideState;
-    nowMs: number;
-    /** `skipped`: the reasons on the records of occurrences that were due, and that the changes took away. */
-    onGroup: (placed: readonly Placed[], skipped: readonly string[]) => Promise<void>;
-  },
+  }: { decide: DecideState; nowMs: number; onGroup: (placed: readonly Placed[]) => Promise<void> },
 ): Promise<BatchResult[]> {
   const results = new Map<BatchedSchedule, BatchResult>();
   let left: readonly BatchedSchedule[] = wanted;
   let rows = GROUP_ROWS;
   while (left.length > 0) {
     const { group, rest } = nextGroup(left, rows);
-    const taken = new TakenOccurrences(nowMs);
-    const saved = await taken.transaction(database, (connection) =>
-      saveGroup(connection, { tenantId, group, decide, nowMs, taken }),
-    );
+    const saved = await database.transaction((connection) => saveGroup(connection, { tenantId, group, decide, nowMs }));
     for (const [item, result] of saved) results.set(item, result);
-    const changed = [...saved.values()].flatMap((result) => ('placed' in result ? [result.placed] : []));
-    await onGroup(changed, taken.reasons);
+    await onGroup([...saved.values()].flatMap((result) => ('placed' in result ? [result.placed] : [])));
     // Deleted by somebody between two statements, or held by somebody: another try creates or edits it. When there is nothing else to do
     // meanwhile, one by itself waits for who holds it.
     rows = saved.size === 0 ? 1 : GROUP_ROWS;
@@ -106,7 +96,6 @@ interface Group {
   readonly group: readonly BatchedSchedule[];
   readonly decide: DecideState;
   readonly nowMs: number;
-  readonly taken: TakenOccurrences;
 }
 
 type Decided = readonly [item: BatchedSchedule, next: NextState];
@@ -177,14 +166,6 @@ async function edit(
   }
   const edits = decideAll(different, results, (item) => given.decide(item, existing.get(item.id) ?? null));
   if (edits.length === 0) return;
-  await given.taken.record(
-    connection,
-    edits.flatMap(([item, next]) => {
-      const schedule = existing.get(item.id);
-      const change = next.state === 'paused' ? ('paused' as const) : ('edited' as const);
-      return schedule === undefined ? [] : [{ existing: schedule, change, next }];
-    }),
-  );
   const updated = await connection.run<{ id: string; generation: number }>('update-schedules', columns(given, edits));
   const generations = new Map(updated.map(({ id, generation }) => [id, generation]));
   for (const [item, next] of edits) {

@@ -7,7 +7,6 @@ import type { Database, Queryable } from '../database.js';
 import { toDeliveryOptions } from '../messages/delivery-options.js';
 import { timestamp } from '../messages/message-columns.js';
 import { scheduleFromRow, type ScheduleRow } from './schedule-row.js';
-import { TakenOccurrences } from './taken-occurrences.js';
 
 export interface ScheduleToSave {
   readonly tenantId: number;
@@ -19,8 +18,6 @@ export interface ScheduleToSave {
 export interface Saved {
   readonly schedule: Schedule;
   readonly changed: boolean;
-  /** The reasons on the records of occurrences that were due, and that the change took away. */
-  readonly skipped: readonly string[];
 }
 
 /**
@@ -34,20 +31,18 @@ export async function saveSchedule(
   nowMs: number,
 ): Promise<Saved> {
   for (;;) {
-    const taken = new TakenOccurrences(nowMs);
-    const saved = await taken.transaction(database, (connection) => trySave(connection, taken, wanted, decide, nowMs));
-    if (saved !== null) return { ...saved, skipped: taken.reasons };
+    const saved = await database.transaction((connection) => trySave(connection, wanted, decide, nowMs));
+    if (saved !== null) return saved;
   }
 }
 
 /** Null when the schedule was deleted between the two statements, so that another try will create it. */
 async function trySave(
   connection: Queryable,
-  taken: TakenOccurrences,
   wanted: ScheduleToSave,
   decide: (existing: Schedule | null) => NextState,
   nowMs: number,
-): Promise<Omit<Saved, 'skipped'> | null> {
+): Promise<Saved | null> {
   const created = await connection.run<ScheduleRow>('insert-schedule', columns(wanted, decide(null), nowMs));
   if (created[0] !== undefined) {
     return { schedule: await logged(connection, created[0], 'created', nowMs), changed: true };
@@ -57,9 +52,7 @@ async function trySave(
   if (existing.state !== 'ended' && sameDefinition(existing, wanted.definition)) {
     return { schedule: existing, changed: false };
   }
-  const next = decide(existing);
-  await taken.record(connection, [{ existing, change: 'edited', next }]);
-  const rows = await connection.run<ScheduleRow>('update-schedule', columns(wanted, next, nowMs));
+  const rows = await connection.run<ScheduleRow>('update-schedule', columns(wanted, decide(existing), nowMs));
   return { schedule: await logged(connection, only(rows), 'edited', nowMs), changed: true };
 }
 
@@ -70,13 +63,11 @@ export async function changeScheduleState(
   decide: (existing: Schedule) => NextState | null,
   nowMs: number,
 ): Promise<Saved | null> {
-  const taken = new TakenOccurrences(nowMs);
-  return taken.transaction(database, async (connection) => {
+  return database.transaction(async (connection) => {
     const existing = await lockSchedule(connection, key.tenantId, key.id);
     if (existing === null) return null;
     const next = decide(existing);
-    if (next === null) return { schedule: existing, changed: false, skipped: [] };
-    await taken.record(connection, [{ existing, change: 'paused', next }]);
+    if (next === null) return { schedule: existing, changed: false };
     const rows = await connection.run<ScheduleRow>('set-schedule-state', [
       key.tenantId,
       key.id,
@@ -85,8 +76,7 @@ export async function changeScheduleState(
       timestamp(nowMs),
     ]);
     const change = next.state === 'paused' ? 'paused' : next.state === 'ended' ? 'ended' : 'resumed';
-    const schedule = await logged(connection, only(rows), change, nowMs);
-    return { schedule, changed: true, skipped: taken.reasons };
+    return { schedule: await logged(connection, only(rows), change, nowMs), changed: true };
   });
 }
 
@@ -95,14 +85,10 @@ export async function deleteSchedule(
   database: Database,
   key: { tenantId: number; id: string },
   nowMs: number,
-): Promise<Omit<Saved, 'changed'> | null> {
-  const taken = new TakenOccurrences(nowMs);
-  return taken.transaction(database, async (connection) => {
+): Promise<Schedule | null> {
+  return database.transaction(async (connection) => {
     const rows = await connection.run<ScheduleRow>('delete-schedule', [key.tenantId, key.id]);
-    if (rows[0] === undefined) return null;
-    const schedule = await logged(connection, rows[0], 'deleted', nowMs);
-    await taken.record(connection, [{ existing: schedule, change: 'deleted', next: null }]);
-    return { schedule, skipped: taken.reasons };
+    return rows[0] === undefined ? null : logged(connection, rows[0], 'deleted', nowMs);
   });
 }
 
