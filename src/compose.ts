@@ -16,11 +16,12 @@ import { servedShards, watchLevels } from './compose/figures.js';
 import { heapLimitMb } from './compose/heap.js';
 import { makeDiary, makeHooks, type NodeDiary } from './compose/hooks.js';
 import type { NodePorts } from './compose/ports.js';
-import { processTime } from './compose/process-time.js';
+import { processTime } from './time/process-time.js';
 import { openStores, type Stores, watchClocks } from './compose/stores.js';
 import type { ClockCheck } from './postgres/clock-check.js';
 import { Maintenance } from './postgres/maintenance.js';
 import { NodeMetrics } from './telemetry/metrics.js';
+import { pause } from './time/waiting.js';
 
 export interface Node {
   /** Where the API listens, as http://host:port. */
@@ -49,11 +50,11 @@ export async function startNode(config: Config, log: Logger): Promise<Node> {
 
 async function startWith(config: Config, log: Logger, closers: Closers): Promise<Node> {
   const identity = `${config.CARILLON_NODE_NAME}-${randomUUID().slice(0, 8)}`;
-  const stores = await openStores({ config, identity, chance, log, closers });
+  const stores = await openStores({ config, identity, time, chance, log, closers });
   const { pools, clients, clock } = stores;
   const metrics = new NodeMetrics(config.CARILLON_SHARDS);
   closers.add('metrics', () => metrics.stop());
-  const clocks = watchClocks(pools.work, clock, config, log);
+  const clocks = watchClocks({ database: pools.work, clock, config, time, log });
   closers.add('clock check', () => clocks.stop());
   const diary = makeDiary(identity, clock, config.CARILLON_LEASE_MS);
   const ports = makePorts({ config, log, identity, stores, diary, metrics, closers });
@@ -70,7 +71,7 @@ async function startWith(config: Config, log: Logger, closers: Closers): Promise
 
   const stop = async (): Promise<void> => {
     served.stopping();
-    const left = pause(config.CARILLON_LEAVE_MS);
+    const left = pause(time, config.CARILLON_LEAVE_MS);
     try {
       await core.leave();
       await left;
@@ -96,6 +97,7 @@ interface Surroundings {
 function makePorts({ config, log, identity, stores, diary, metrics, closers }: Surroundings): NodePorts {
   const { pools, clients, clock } = stores;
   const http = createHttpClient({
+    time,
     allowPrivate: config.CARILLON_ALLOW_PRIVATE_DESTINATIONS,
     // Who may open one is decided before (actor/admission.ts), for each tenant by itself.
     connectionsPerOrigin: config.CARILLON_CONCURRENCY,
@@ -123,6 +125,7 @@ function makePorts({ config, log, identity, stores, diary, metrics, closers }: S
 
 function makeMaintenance({ database, clock, config, log }: NodePorts, clocks: ClockCheck): Maintenance {
   const settings = {
+    time,
     everyMs: config.CARILLON_MAINTENANCE_EVERY_MS,
     retentionMs: config.CARILLON_RETENTION_MS,
     delayMaxMs: config.CARILLON_DELAY_MAX_MS,
@@ -152,6 +155,7 @@ async function serve(given: {
     config,
     logger: log,
     clock,
+    time,
     chance,
     database: stores.pools.accepts,
     reads: stores.pools.reads,
@@ -161,8 +165,8 @@ async function serve(given: {
     health: { ready: () => readiness(core, config, state), leaving: () => state.stopping },
     page: new ConsolePage(pageFolder()),
   });
-  closers.add('the API', () => Promise.race([app.close(), pause(CLOSE_MS)]));
-  const admin = makeConsole({ config, log, identity, database: ports.database, redis, clock, core, diary });
+  closers.add('the API', () => Promise.race([app.close(), pause(time, CLOSE_MS)]));
+  const admin = makeConsole({ config, log, identity, database: ports.database, redis, clock, time, core, diary });
   closers.add('the console', () => admin.stop());
   admin.sockets.attach(app.server);
   await app.listen({ host: config.CARILLON_HOST, port: config.CARILLON_PORT });
@@ -198,8 +202,4 @@ function clusterView(identity: string, { membership, channels }: NodeCore): Clus
 
 function urlOf({ CARILLON_HOST: host }: Config, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-function pause(durationMs: number): Promise<void> {
-  return new Promise((resolve) => void time.after(durationMs, resolve));
 }

@@ -6,6 +6,8 @@
 // A delivery that was answered and only waits to be recorded does not use the network any more. A bounded number of these give
 // their slot back early; beyond it they keep it, so that nothing piles up before a slow table.
 
+import type { Cancel, ProcessTime } from '../domain/clock.js';
+
 interface Waiting {
   readonly most: number;
   readonly resolve: (taken: number) => void;
@@ -19,11 +21,17 @@ export interface Turn {
   giveUp(): void;
 }
 
+interface Gathering {
+  readonly time: ProcessTime;
+  readonly slots: number;
+  readonly forMs: number;
+}
+
 export interface SlotsSettings {
   /** So many may wait to be recorded without a slot, however few slots there are. */
   readonly minEarly?: number;
   /** Slots that came free wait for others, until there are so many or for so long; not at all when left out. */
-  readonly gather?: { readonly slots: number; readonly forMs: number };
+  readonly gather?: Gathering;
 }
 
 const NOTHING_TO_GIVE_UP = (): void => undefined;
@@ -37,18 +45,18 @@ export class Slots {
   #early = 0;
   #waiting: Waiting[] = [];
   #scheduled = false;
-  #gathering: NodeJS.Timeout | null = null;
+  #gathering: Cancel | null = null;
 
   readonly #minEarly: number;
-  readonly #gather: { readonly slots: number; readonly forMs: number };
+  readonly #gather: Gathering | null;
 
   constructor(
     readonly capacity: number,
-    { minEarly = MIN_EARLY, gather = { slots: 1, forMs: 0 } }: SlotsSettings = {},
+    { minEarly = MIN_EARLY, gather }: SlotsSettings = {},
   ) {
     this.#free = capacity;
     this.#minEarly = minEarly;
-    this.#gather = gather;
+    this.#gather = gather ?? null;
   }
 
   get free(): number {
@@ -80,8 +88,9 @@ export class Slots {
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      if (this.#free >= this.#gather.slots) this.#giveOut();
-      else this.#gathering ??= setTimeout(() => this.#giveOut(), this.#gather.forMs);
+      const gather = this.#gather;
+      if (gather === null || this.#free >= gather.slots) this.#giveOut();
+      else this.#gathering ??= gather.time.after(gather.forMs, () => this.#giveOut());
     });
   }
 
@@ -99,7 +108,7 @@ export class Slots {
   }
 
   #giveOut(): void {
-    if (this.#gathering !== null) clearTimeout(this.#gathering);
+    this.#gathering?.();
     this.#gathering = null;
     while (this.#free > 0) {
       const next = this.#waiting.shift();

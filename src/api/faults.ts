@@ -55,7 +55,7 @@ export function answerFault(error: unknown, request: FastifyRequest, reply: Fast
   const fault = foreseenFault(error) ?? unforeseenFault(error, services);
   if (hasMuchToCome(request.raw)) {
     void reply.header('connection', 'close');
-    closeAfterAnswer(request.raw);
+    closeAfterAnswer(request.raw, services.time);
   }
   if (fault.status === 429 || fault.status === 503) void reply.header('retry-after', String(RETRY_AFTER_SECONDS));
   void reply

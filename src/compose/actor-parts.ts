@@ -47,7 +47,7 @@ export function actorParts(ports: NodePorts, { queue, offers, recorder, cluster 
       },
       onFired: ({ published, skipped }) => hooks.onFired(published, skipped),
     }),
-    slots: new Slots(config.CARILLON_CONCURRENCY, { gather: gatheredSlots(config) }),
+    slots: new Slots(config.CARILLON_CONCURRENCY, { gather: { time, ...gatheredSlots(config) } }),
     admission: makeAdmission(ports),
     faulty: new FaultyEntries({ recorder, offers, clock, log, mostTries: config.CARILLON_FAULTY_TRIES }),
     clock,
@@ -66,10 +66,12 @@ export function actorParts(ports: NodePorts, { queue, offers, recorder, cluster 
   };
 }
 
-function makeAttempts({ config, identity, database, http, clock, chance }: NodePorts, recorder: Recorder): Attempts {
+function makeAttempts(ports: NodePorts, recorder: Recorder): Attempts {
+  const { config, identity, database, http, clock, time, chance } = ports;
   const keys = new SigningKeyCache(
     async (tenantId) => (await getSigningKeys(database, tenantId)).current,
     config.CARILLON_TOKEN_CACHE_MS,
+    time,
   );
   return new Attempts({
     http,
@@ -100,7 +102,7 @@ function makeAdmission({ config, time }: NodePorts): Admission {
     perHost,
     waitingPerHost: Math.max(1, Math.floor(perHost / 4)),
   };
-  return new Admission(limits, () => time.monotonicMs());
+  return new Admission(limits, time);
 }
 
 /** A claim is to be worth its script, and a slot is not to be idle for it: an eighth of them for a few milliseconds. */

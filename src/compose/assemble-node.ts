@@ -56,8 +56,10 @@ export function assembleNode(ports: NodePorts): NodeCore {
   };
 }
 
-function makeRecorder({ config, database, accepts, clock, hooks, log }: NodePorts, onBack: () => void): Recorder {
+function makeRecorder(ports: NodePorts, onBack: () => void): Recorder {
+  const { config, database, accepts, clock, time, hooks, log } = ports;
   return new Recorder(database, clock, {
+    time,
     accepts,
     deduplicationMs: config.CARILLON_DEDUPLICATION_MS,
     idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
@@ -74,8 +76,8 @@ function makeRecorder({ config, database, accepts, clock, hooks, log }: NodePort
   });
 }
 
-function makeOffers({ log }: NodePorts, queue: ShardQueue, wake: Wake): Offers {
-  return new Offers(queue, wake, {
+function makeOffers({ log, time }: NodePorts, queue: ShardQueue, wake: Wake): Offers {
+  return new Offers(queue, wake, time, {
     onFault: (error) => log.error({ err: error }, 'an offer to the queue failed'),
     onRefused: (error) => log.error({ err: error }, 'the queue takes no work: accepts go to the table only'),
     onCaughtUp: (leftToSweeps) => log.info({ leftToSweeps }, 'the queue takes work again'),
@@ -151,9 +153,9 @@ class NodeLife {
 
   /** After Redis was away every shard is fenced anew before its payloads are believed again, then the offers that waited are made. */
   #watchRedis(): () => void {
-    const { redis, log } = this.#ports;
+    const { redis, time, log } = this.#ports;
     const { holder, membership, offers } = this.#parts;
-    return watchRedis(redis, {
+    return watchRedis(redis, time, {
       onAway: () => holder.redisIsAway(),
       onBack: async () => {
         await holder.redisIsBack();

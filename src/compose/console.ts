@@ -13,13 +13,12 @@ import { Teller } from '../admin/teller.js';
 import { Authenticator, bearerToken, ConfiguredAdmin } from '../api/auth.js';
 import { callerIpOfRaw } from '../api/request-source.js';
 import { adminOrigins, type Config } from '../config.js';
-import type { Clock } from '../domain/clock.js';
+import type { Clock, ProcessTime } from '../domain/clock.js';
 import { ConsoleChannels } from '../redis/console-channels.js';
 import { readLevels, readMemory } from '../redis/levels.js';
 import type { Database } from '../postgres/database.js';
 import type { NodeCore } from './assemble-node.js';
 import type { NodeDiary } from './hooks.js';
-import { processTime } from './process-time.js';
 
 /** A token of an open socket is checked again as often as nodes forget tokens, within these bounds. */
 const RECHECK_MS = { min: 1_000, max: 60_000 } as const;
@@ -40,6 +39,7 @@ interface ConsoleParts {
   readonly database: Database;
   readonly redis: Redis | Cluster;
   readonly clock: Clock;
+  readonly time: ProcessTime;
   readonly core: NodeCore;
   readonly diary: NodeDiary;
 }
@@ -47,7 +47,7 @@ interface ConsoleParts {
 type MadeParts = ConsoleParts & { readonly channels: ConsoleChannels };
 
 export function makeConsole(given: ConsoleParts): NodeConsole {
-  const { config, identity, redis, core, diary } = given;
+  const { config, identity, redis, time, core, diary } = given;
   const channels = new ConsoleChannels(redis, core.subscriptions, config.CARILLON_REDIS_PREFIX);
   const parts = { ...given, channels };
   const watch = makeWatch(parts, (by, fresh) => {
@@ -78,7 +78,7 @@ export function makeConsole(given: ConsoleParts): NodeConsole {
     helloMs: config.CARILLON_ADMIN_HELLO_MS,
     recheckMs: Math.min(Math.max(config.CARILLON_TOKEN_CACHE_MS, RECHECK_MS.min), RECHECK_MS.max),
     queueBytes: config.CARILLON_ADMIN_QUEUE_BYTES,
-    monotonicMs: () => processTime.monotonicMs(),
+    time,
   });
   return {
     sockets,
@@ -96,7 +96,7 @@ export function makeConsole(given: ConsoleParts): NodeConsole {
 }
 
 function makeWatch(parts: MadeParts, ask: (by: string, fresh: boolean) => void): ClusterWatch {
-  const { config, log, identity, database, redis, clock, channels } = parts;
+  const { config, log, identity, database, redis, clock, time, channels } = parts;
   const { recorder } = parts.core;
   const watch: ClusterWatch = new ClusterWatch({
     cluster: {
@@ -107,10 +107,10 @@ function makeWatch(parts: MadeParts, ask: (by: string, fresh: boolean) => void):
       servedBy: identity,
     },
     clock,
-    time: processTime,
+    time,
     log,
     probe: new StoreProbe({
-      time: processTime,
+      time,
       isTableUp: () => recorder.isAvailable,
       isQueueUp: () => redis.status === 'ready',
       askTable: () => database.text('select 1', []),
@@ -130,12 +130,12 @@ function makeWatch(parts: MadeParts, ask: (by: string, fresh: boolean) => void):
 }
 
 function makeTeller(parts: ConsoleParts, tell: (pulse: Pulse) => void): Teller {
-  const { config, log, identity, redis, diary } = parts;
+  const { config, log, identity, redis, time, diary } = parts;
   const { holder, sweeper, recorder, offers } = parts.core;
   return new Teller({
     log,
     node: identity,
-    time: processTime,
+    time,
     figures: diary.figures,
     events: diary.events,
     levels: {
@@ -153,9 +153,9 @@ function makeTeller(parts: ConsoleParts, tell: (pulse: Pulse) => void): Teller {
   });
 }
 
-function tokenChecker({ config, database, clock }: ConsoleParts): (token: string) => Promise<TokenVerdict> {
+function tokenChecker({ config, database, clock, time }: ConsoleParts): (token: string) => Promise<TokenVerdict> {
   const authenticator = new Authenticator(database, clock, config.CARILLON_TOKEN_CACHE_MS);
-  const configuredAdmin = new ConfiguredAdmin(config.CARILLON_ADMIN_TOKEN, authenticator);
+  const configuredAdmin = new ConfiguredAdmin(config.CARILLON_ADMIN_TOKEN, authenticator, time);
   return async (token) => {
     if (await configuredAdmin.admits(token)) return 'admin';
     try {

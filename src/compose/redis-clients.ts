@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { type Config, lockServerUrls } from '../config.js';
 import { createLockServer, createRedis, createSubscriber, openRedis } from '../redis/connect.js';
 import { lockAnswerMs } from './times.js';
+import type { ProcessTime } from '../domain/clock.js';
 
 export interface RedisClients {
   readonly redis: Redis | Cluster;
@@ -16,7 +17,7 @@ export interface RedisClients {
   disconnect(): void;
 }
 
-export function makeRedisClients(config: Config, log: Logger): RedisClients {
+export function makeRedisClients(config: Config, time: ProcessTime, log: Logger): RedisClients {
   const url = config.CARILLON_REDIS_URL;
   const timeoutMs = config.CARILLON_REDIS_TIMEOUT_MS;
   const redis = createRedis({
@@ -32,9 +33,9 @@ export function makeRedisClients(config: Config, log: Logger): RedisClients {
     subscriber,
     lockServers,
     open: async () => {
-      await openRedis(redis, timeoutMs);
-      await openRedis(subscriber, timeoutMs);
-      await Promise.allSettled(lockServers.map((client) => openRedis(client, timeoutMs)));
+      await openRedis(redis, timeoutMs, time);
+      await openRedis(subscriber, timeoutMs, time);
+      await Promise.allSettled(lockServers.map((client) => openRedis(client, timeoutMs, time)));
     },
     disconnect: () => {
       for (const client of [...lockServers, subscriber, redis]) client.disconnect();

@@ -10,6 +10,8 @@ import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, Cluster, Redis, type RedisOptions } from 'ioredis';
 import { CarillonError } from '../domain/errors.js';
 import { parseRedisUrl, type RedisForm } from './redis-url.js';
+import type { ProcessTime } from '../domain/clock.js';
+import { pause, within } from '../time/waiting.js';
 
 export interface ConnectSettings {
   /** CARILLON_REDIS_URL in any of its forms. */
@@ -76,12 +78,13 @@ export function createLockServer({ url, timeoutMs, onAway, onBack }: LockServerS
  * Connects, and waits until every master is there; one server may take as long as it needs to load its data. Throws QUEUE_UNAVAILABLE when it is
  * refused, and when Sentinels or a cluster take longer than `timeoutMs`: they are asked again and again.
  */
-export async function openRedis(redis: Redis | Cluster, timeoutMs: number): Promise<void> {
+export async function openRedis(redis: Redis | Cluster, timeoutMs: number, time: ProcessTime): Promise<void> {
+  const withinTime = (work: Promise<void>, otherwise: string): Promise<void> =>
+    within(time, timeoutMs, work, () => new Error(`${otherwise} after ${timeoutMs} ms`));
   try {
     if (redis instanceof Cluster)
-      await within(timeoutMs, openCluster(redis), 'not every slot has a master that answers');
-    else if (redis.options.sentinels)
-      await within(timeoutMs, redis.connect(), 'no Sentinel knows a primary that answers');
+      await withinTime(openCluster(redis, time), 'not every slot has a master that answers');
+    else if (redis.options.sentinels) await withinTime(redis.connect(), 'no Sentinel knows a primary that answers');
     else await redis.connect();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
@@ -89,23 +92,11 @@ export async function openRedis(redis: Redis | Cluster, timeoutMs: number): Prom
   }
 }
 
-async function openCluster(cluster: Cluster): Promise<void> {
+async function openCluster(cluster: Cluster, time: ProcessTime): Promise<void> {
   await cluster.connect();
   while (cluster.status === 'ready' && !mastersAreReady(cluster)) {
     connectMasters(cluster);
-    await new Promise((resolve) => setTimeout(resolve, MASTERS_POLL_MS));
-  }
-}
-
-async function within<Result>(timeoutMs: number, work: Promise<Result>, otherwise: string): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`${otherwise} after ${timeoutMs} ms`)), timeoutMs);
-  });
-  try {
-    return await Promise.race([work, tooLate]);
-  } finally {
-    clearTimeout(timer);
+    await pause(time, MASTERS_POLL_MS);
   }
 }
 

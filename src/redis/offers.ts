@@ -5,6 +5,7 @@
 import { CarillonError } from '../domain/errors.js';
 import type { MessageId } from '../domain/ids.js';
 import type { CancelResult, QueueEntry, ShardQueue } from './shard-queue.js';
+import type { Cancel, ProcessTime } from '../domain/clock.js';
 
 /** Most entries whose offers wait for Redis to come back. */
 const MAX_WAITING = 20_000;
@@ -36,25 +37,27 @@ interface Waiting {
 export class Offers {
   readonly #queue: ShardQueue;
   readonly #wake: Wake;
+  readonly #time: ProcessTime;
   /** Offers of this tick, by shard. */
   #gathered = new Map<number, QueueEntry[]>();
   /** Offers that are made ahead. */
   #ahead = new Map<number, QueueEntry[]>();
   #aheadEntries = 0;
-  #aheadTimer: NodeJS.Timeout | null = null;
+  #cancelAhead: Cancel | null = null;
   #waiting: Waiting[] = [];
   /** How many of those that wait name an entry: what else concerns it waits behind them. */
   readonly #named = new Map<string, number>();
   #entriesWaiting = 0;
   #leftToSweeps = 0;
   #retrying = false;
-  #timer: NodeJS.Timeout | null = null;
+  #cancelRetry: Cancel | null = null;
 
   readonly #events: OfferEvents;
 
-  constructor(queue: ShardQueue, wake: Wake, events: OfferEvents) {
+  constructor(queue: ShardQueue, wake: Wake, time: ProcessTime, events: OfferEvents) {
     this.#queue = queue;
     this.#wake = wake;
+    this.#time = time;
     this.#events = events;
   }
 
@@ -74,7 +77,7 @@ export class Offers {
    * offered is found by the sweeps.
    */
   offerAhead(shard: number, entry: QueueEntry): void {
-    this.#aheadTimer ??= setTimeout(() => void this.#flushAhead(), GATHER_AHEAD.forMs);
+    this.#cancelAhead ??= this.#time.after(GATHER_AHEAD.forMs, () => void this.#flushAhead());
     gather(this.#ahead, shard, entry);
     this.#aheadEntries += 1;
     if (this.#aheadEntries >= GATHER_AHEAD.entries) void this.#flushAhead();
@@ -119,16 +122,16 @@ export class Offers {
     this.#waiting = [];
     this.#named.clear();
     this.#entriesWaiting = 0;
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#cancelRetry?.();
   }
 
   /** Redis may refuse without going away (it is full), so that nothing says when it takes offers again. */
   #retryLater(): void {
-    if (this.#timer !== null || this.#waiting.length === 0) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = null;
+    if (this.#cancelRetry !== null || this.#waiting.length === 0) return;
+    this.#cancelRetry = this.#time.after(RETRY_EVERY_MS, () => {
+      this.#cancelRetry = null;
       this.retry().catch(this.#events.onFault);
-    }, RETRY_EVERY_MS);
+    });
   }
 
   async #flush(): Promise<void> {
@@ -138,8 +141,8 @@ export class Offers {
   }
 
   async #flushAhead(): Promise<void> {
-    if (this.#aheadTimer !== null) clearTimeout(this.#aheadTimer);
-    this.#aheadTimer = null;
+    this.#cancelAhead?.();
+    this.#cancelAhead = null;
     const ahead = this.#ahead;
     this.#ahead = new Map();
     this.#aheadEntries = 0;

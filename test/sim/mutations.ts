@@ -151,9 +151,7 @@ export const MUTATIONS: readonly Mutation[] = [
       // With one call at a time for each host, messages wait long in a node's hands.
       actorParts: (parts) => ({
         ...parts,
-        admission: new Admission({ capacity: 200, perTenant: 200, perHost: 1, waitingPerHost: 50 }, () =>
-          parts.time.monotonicMs(),
-        ),
+        admission: new Admission({ capacity: 200, perTenant: 200, perHost: 1, waitingPerHost: 50 }, parts.time),
         settings: { ...parts.settings, recheckAfterMs: Infinity },
       }),
     },
