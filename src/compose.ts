@@ -21,7 +21,7 @@ import { openStores, type Stores, watchClocks } from './compose/stores.js';
 import type { ClockCheck } from './postgres/clock-check.js';
 import { Maintenance } from './postgres/maintenance.js';
 import { NodeMetrics } from './telemetry/metrics.js';
-import { pause } from './time/waiting.js';
+import { atMost, pause } from './time/waiting.js';
 
 export interface Node {
   /** Where the API listens, as http://host:port. */
@@ -165,7 +165,7 @@ async function serve(given: {
     health: { ready: () => readiness(core, config, state), leaving: () => state.stopping },
     page: new ConsolePage(pageFolder()),
   });
-  closers.add('the API', () => Promise.race([app.close(), pause(time, CLOSE_MS)]));
+  closers.add('the API', () => atMost(time, CLOSE_MS, app.close()));
   const admin = makeConsole({ config, log, identity, database: ports.database, redis, clock, time, core, diary });
   closers.add('the console', () => admin.stop());
   admin.sockets.attach(app.server);

@@ -24,6 +24,17 @@ export async function within<Result>(
   }
 }
 
+/** Waits for the end of the work, and no longer than so long. Rejects as the work does. */
+export async function atMost(time: ProcessTime, durationMs: number, work: Promise<unknown>): Promise<void> {
+  let cancel: Cancel = () => undefined;
+  const over = new Promise<void>((resolve) => (cancel = time.after(durationMs, resolve)));
+  try {
+    await Promise.race([work, over]);
+  } finally {
+    cancel();
+  }
+}
+
 /** Calls again and again, for the first time when one period is over. */
 export function every(time: ProcessTime, periodMs: number, call: () => void): Cancel {
   let cancel: Cancel;

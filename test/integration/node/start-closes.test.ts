@@ -1,5 +1,6 @@
 // Issue 13, entry 4: whichever step of a start fails, what was opened before it is closed: no connection, port or timer is left.
 
+import { createHook } from 'node:async_hooks';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
@@ -52,22 +53,33 @@ async function openConnections(): Promise<string[]> {
   return [`${clients.trim().split('\n').length - 1} to Redis`, `${here?.count ?? 0} to PostgreSQL`];
 }
 
-function timers(): number {
-  return process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
-}
-
-/** With those of whoever looks. */
-function timersBefore(): Promise<number> {
-  return until(async () => {
-    await openConnections();
-    return timers();
+/** Timers that were begun within `work`, and have neither rung nor been canceled. */
+async function timersLeftBy(work: () => Promise<unknown>): Promise<() => number> {
+  const left = new Set<number>();
+  let isUnderWay = true;
+  const hook = createHook({
+    init: (id, type) => {
+      if (isUnderWay && type === 'Timeout') left.add(id);
+    },
+    destroy: (id) => void left.delete(id),
   });
+  hook.enable();
+  try {
+    await work();
+  } finally {
+    isUnderWay = false;
+  }
+  return () => {
+    if (left.size === 0) hook.disable();
+    return left.size;
+  };
 }
 
-function nothingIsOpen(timersBefore: number): Promise<void> {
-  return until(async () => {
+async function expectNothingOpenAfter(work: () => Promise<unknown>): Promise<void> {
+  const timersLeft = await timersLeftBy(work);
+  await until(async () => {
     expect(await openConnections()).toEqual(NO_CONNECTIONS);
-    expect(timers()).toBeLessThanOrEqual(timersBefore);
+    expect(timersLeft(), 'timers that go on').toBe(0);
   });
 }
 
@@ -118,27 +130,23 @@ const STEPS: readonly (readonly [string, () => Promise<Partial<Config>>, RegExp]
 ];
 
 it.each(STEPS)('nothing is left open by a start that fails because %s', async (_why, change, expected) => {
-  const before = await timersBefore();
-  const error = await failing(await change());
-  expect(String(error)).toMatch(expected);
-  await nothingIsOpen(before);
+  const config = await change();
+  await expectNothingOpenAfter(async () => expect(String(await failing(config))).toMatch(expected));
   // Neither a heartbeat nor a lease of it goes on.
   expect(await redis.zcard('carillon:{roster}:members')).toBe(0);
 });
 
 it('nothing is left open by a start that fails because its port is taken', async () => {
   const { port, taker } = await takenPort();
-  const before = await timersBefore();
   try {
-    expect(String(await failing({ CARILLON_PORT: port }))).toContain('EADDRINUSE');
-    await nothingIsOpen(before);
+    await expectNothingOpenAfter(async () =>
+      expect(String(await failing({ CARILLON_PORT: port }))).toContain('EADDRINUSE'),
+    );
   } finally {
     taker.close();
   }
 });
 
 it('nothing is left open by a node that stops', async () => {
-  const before = await timersBefore();
-  expect(await failing({ CARILLON_LEAVE_MS: 0 })).toBe('it started');
-  await nothingIsOpen(before);
+  await expectNothingOpenAfter(async () => expect(await failing({ CARILLON_LEAVE_MS: 0 })).toBe('it started'));
 });
