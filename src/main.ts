@@ -7,6 +7,7 @@ import { CarillonError } from './domain/errors.js';
 import { heapError } from './compose/heap.js';
 import { startError } from './compose/start-error.js';
 import { createLogger, UNHANDLED_REJECTION } from './telemetry/logger.js';
+import { processTime } from './time/process-time.js';
 
 // Name look-ups block a thread of libuv's pool each: with the default of four, a few dead domains would hold up the others.
 process.env.UV_THREADPOOL_SIZE ??= '16';
@@ -40,13 +41,10 @@ const STOP_MARGIN_MS = 5_000;
 function stopOn(signal: NodeJS.Signals, node: Promise<Node>, config: Config, log: Logger): void {
   process.once(signal, () => {
     log.info({ signal }, 'asked to stop');
-    setTimeout(
-      () => {
-        log.error('not stopped within the drain limit');
-        process.exit(1);
-      },
-      config.CARILLON_DRAIN_MS + config.CARILLON_LEAVE_MS + STOP_MARGIN_MS,
-    ).unref();
+    processTime.after(config.CARILLON_DRAIN_MS + config.CARILLON_LEAVE_MS + STOP_MARGIN_MS, () => {
+      log.error('not stopped within the drain limit');
+      process.exit(1);
+    });
     node
       .then((started) => started.stop())
       .then(

@@ -6,6 +6,8 @@
 // A delivery that was answered and only waits to be recorded does not use the network any more. A bounded number of these give
 // their slot back early; beyond it they keep it, so that nothing piles up before a slow table.
 
+import type { Cancel, ProcessTime } from '../domain/clock.js';
+
 interface Waiting {
   readonly most: number;
   readonly resolve: (taken: number) => void;
@@ -19,11 +21,17 @@ export interface Acquisition {
   cancel(): void;
 }
 
+interface Gathering {
+  readonly time: ProcessTime;
+  readonly slots: number;
+  readonly forMs: number;
+}
+
 export interface SemaphoreSettings {
   /** So many may wait to be recorded without a slot, however few slots there are. */
   readonly minReleasedBeforeCommit?: number;
   /** Slots that came free wait for others, until there are so many or for so long; not at all when left out. */
-  readonly gather?: { readonly slots: number; readonly forMs: number };
+  readonly gather?: Gathering;
 }
 
 const NOTHING_TO_GIVE_UP = (): void => undefined;
@@ -37,18 +45,18 @@ export class Semaphore {
   #releasedBeforeCommit = 0;
   #waiting: Waiting[] = [];
   #scheduled = false;
-  #gathering: NodeJS.Timeout | null = null;
+  #gathering: Cancel | null = null;
 
   readonly #minReleasedBeforeCommit: number;
-  readonly #gather: { readonly slots: number; readonly forMs: number };
+  readonly #gather: Gathering | null;
 
   constructor(
     readonly capacity: number,
-    { minReleasedBeforeCommit: minEarly = MIN_EARLY, gather = { slots: 1, forMs: 0 } }: SemaphoreSettings = {},
+    { minReleasedBeforeCommit: minEarly = MIN_EARLY, gather }: SemaphoreSettings = {},
   ) {
     this.#free = capacity;
     this.#minReleasedBeforeCommit = minEarly;
-    this.#gather = gather;
+    this.#gather = gather ?? null;
   }
 
   get free(): number {
@@ -80,8 +88,9 @@ export class Semaphore {
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
-      if (this.#free >= this.#gather.slots) this.#grantWaiting();
-      else this.#gathering ??= setTimeout(() => this.#grantWaiting(), this.#gather.forMs);
+      const gather = this.#gather;
+      if (gather === null || this.#free >= gather.slots) this.#grantWaiting();
+      else this.#gathering ??= gather.time.after(gather.forMs, () => this.#grantWaiting());
     });
   }
 
@@ -99,7 +108,7 @@ export class Semaphore {
   }
 
   #grantWaiting(): void {
-    if (this.#gathering !== null) clearTimeout(this.#gathering);
+    this.#gathering?.();
     this.#gathering = null;
     while (this.#free > 0) {
       const next = this.#waiting.shift();

@@ -1,6 +1,7 @@
 // What a node's sweeps came to: one line for many of them, since hundreds of shards that are swept every minute would fill the log.
 
 import type { Logger } from 'pino';
+import type { Cancel, ProcessTime } from '../domain/clock.js';
 
 export type SweepName = 'promote' | 'rescue';
 /** `fenced`: cut off by a newer epoch. `failed`: a store was away, or worse. */
@@ -35,10 +36,12 @@ export class SweepSummary {
   readonly #log: Logger;
   readonly #logEveryMs: number;
   readonly #passes = new Map<SweepName, Pass>();
-  #timer: NodeJS.Timeout | null = null;
+  readonly #time: ProcessTime;
+  #cancelTell: Cancel | null = null;
 
-  constructor(log: Logger, logEveryMs = TELL_EVERY_MS) {
+  constructor(log: Logger, time: ProcessTime, logEveryMs = TELL_EVERY_MS) {
     this.#log = log;
+    this.#time = time;
     this.#logEveryMs = logEveryMs;
   }
 
@@ -54,13 +57,13 @@ export class SweepSummary {
     pass.longestMs = Math.max(pass.longestMs, durationMs);
     pass.behindMs = Math.max(pass.behindMs, behindMs);
     this.#passes.set(sweep, pass);
-    this.#timer ??= setTimeout(() => this.log(), this.#logEveryMs);
+    this.#cancelTell ??= this.#time.after(this.#logEveryMs, () => this.log());
   }
 
   /** Says what has ended since the last time, at once. */
   log(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
+    this.#cancelTell?.();
+    this.#cancelTell = null;
     for (const [sweep, { durationMs, longestMs, behindMs, ...counts }] of this.#passes) {
       const fields = {
         sweep,

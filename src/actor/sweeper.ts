@@ -10,9 +10,11 @@ import { rescue, RESCUE_START } from './sweeps/rescue.js';
 import type { SweepParts, Swept, SweptShard } from './sweeps/sweep.js';
 import type { ShardActor } from './shard-actor.js';
 import { Semaphore } from './semaphore.js';
+import type { Cancel, ProcessTime } from '../domain/clock.js';
 
 export interface SweeperSettings {
   readonly shards: number;
+  readonly time: ProcessTime;
   readonly promoteEveryMs: number;
   readonly rescueEveryMs: number;
   /** Counts a sweep of a shard that ended. */
@@ -37,7 +39,7 @@ interface Run {
 
 interface Timers {
   readonly actor: ShardActor;
-  readonly handles: Map<SweepName | 'rescue soon', NodeJS.Timeout>;
+  readonly handles: Map<SweepName | 'rescue soon', Cancel>;
   readonly runs: Map<SweepName, Run>;
   /** Sweeps that ended because Redis had a newer epoch than the actor yet. */
   readonly cutOff: Set<SweepName>;
@@ -52,6 +54,7 @@ export class Sweeper {
   readonly #parts: SweepParts;
   readonly #settings: SweeperSettings;
   readonly #log: Logger;
+  readonly #time: ProcessTime;
   readonly #slots = new Semaphore(MAX_SWEEPS);
   readonly #shards = new Map<number, Timers>();
   readonly #underWay = new Set<Promise<void>>();
@@ -60,8 +63,9 @@ export class Sweeper {
   constructor(parts: SweepParts, settings: SweeperSettings, log: Logger) {
     this.#parts = parts;
     this.#settings = settings;
+    this.#time = settings.time;
     this.#log = log;
-    this.#summary = new SweepSummary(log);
+    this.#summary = new SweepSummary(log, settings.time);
   }
 
   /** Sweeps that wait for their turn or are under way. */
@@ -103,7 +107,7 @@ export class Sweeper {
     const timers = this.#shards.get(shard);
     if (timers === undefined) return;
     this.#shards.delete(shard);
-    for (const handle of timers.handles.values()) clearTimeout(handle);
+    for (const cancel of timers.handles.values()) cancel();
   }
 
   /** Ends the timers and waits for the sweeps under way. */
@@ -139,21 +143,21 @@ export class Sweeper {
   }
 
   #in(timers: Timers, name: SweepName, delayMs: number, everyMs: number): void {
-    const handle = setTimeout(() => {
+    const cancel = this.#time.after(delayMs, () => {
       // One that still waits or is under way serves this period too.
       if (!timers.runs.has(name)) this.#run(name, timers, OVERDUE_MS);
       if (this.#isCurrent(timers)) this.#in(timers, name, everyMs, everyMs);
-    }, delayMs);
-    timers.handles.set(name, handle);
+    });
+    timers.handles.set(name, cancel);
   }
 
   /** Once, out of turn. */
   #rescueSoon(timers: Timers): void {
-    clearTimeout(timers.handles.get('rescue soon'));
+    timers.handles.get('rescue soon')?.();
     const delayMs = this.#parts.settings.createdBeforeMs + SOON_MARGIN_MS;
     timers.handles.set(
       'rescue soon',
-      setTimeout(() => this.#run('rescue', timers, OVERDUE_MS), delayMs),
+      this.#time.after(delayMs, () => this.#run('rescue', timers, OVERDUE_MS)),
     );
   }
 
@@ -182,7 +186,7 @@ export class Sweeper {
     await this.#slots.acquire(1).granted;
     run.started = true;
     const { actor } = timers;
-    const startedAtMs = performance.now();
+    const startedAtMs = this.#time.monotonicMs();
     try {
       if (!this.#isCurrent(timers)) return;
       const swept = {
@@ -191,13 +195,13 @@ export class Sweeper {
         wake: (dueAtMs: number) => actor.wake(dueAtMs),
       };
       const result = await this.#sweepOnce(name, timers, swept, run.overdueMs);
-      this.#report(name, timers, result, performance.now() - startedAtMs);
+      this.#report(name, timers, result, this.#time.monotonicMs() - startedAtMs);
       if (!result.fenced) return;
       // Fenced by the next epoch of this very actor: either it has it by now, or it is about to be added again with it.
       if (actor.epoch === swept.epoch) timers.cutOff.add(name);
       else run.retry = run.overdueMs;
     } catch (error) {
-      const durationMs = performance.now() - startedAtMs;
+      const durationMs = this.#time.monotonicMs() - startedAtMs;
       this.#ended({ sweep: name, result: 'failed', queued: 0, read: 0, durationMs, behindMs: 0 });
       this.#failed(name, timers, error);
     } finally {
@@ -231,7 +235,7 @@ export class Sweeper {
     }
     if (!this.#isCurrent(timers)) return;
     const everyMs = name === 'promote' ? this.#settings.promoteEveryMs : this.#settings.rescueEveryMs;
-    clearTimeout(timers.handles.get(name));
+    timers.handles.get(name)?.();
     this.#in(timers, name, Math.min(everyMs, RETRY_MS), everyMs);
   }
 

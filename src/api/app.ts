@@ -103,7 +103,7 @@ export function buildApp(services: ApiServices): FastifyInstance {
   });
   const paths = new KnownPaths(app);
   // Only what was authenticated: a body for an open route is of no use to it.
-  readBodies(app, config, (request) => areaOf(request, paths) !== 'node');
+  readBodies(app, services, (request) => areaOf(request, paths) !== 'node');
   countAnswers(app, paths, services);
   refuseWhileClosing(app, services);
   requireHost(app);

@@ -2,7 +2,7 @@
 
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { Clock } from '../domain/clock.js';
+import type { Clock, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import type { Queryable } from '../postgres/database.js';
 import {
@@ -13,6 +13,7 @@ import {
   tokenHash,
   type TokenHolder,
 } from '../postgres/tenants/tokens.js';
+import { within } from '../time/waiting.js';
 
 /** Most tokens a node remembers, known ones and unknown ones apart: a flood of wrong tokens must not push out right ones. */
 const TOKEN_CACHE_ENTRIES = { known: 10_000, unknown: 1_000 } as const;
@@ -108,23 +109,20 @@ export class ConfiguredAdmin {
   constructor(
     private readonly configured: string,
     private readonly authenticator: Authenticator,
+    private readonly time: ProcessTime,
   ) {}
 
   async admits(token: string): Promise<boolean> {
     if (this.configured === '' || !timingSafeEqual(tokenHash(token), tokenHash(this.configured))) return false;
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<'unknown'>((resolve) => {
-      timer = setTimeout(() => resolve('unknown'), CONFIGURED_CHECK_MS);
-    });
-    const known = await Promise.race([this.#look(token), timeout]);
-    clearTimeout(timer);
+    const known = await this.#look(token);
     if (known !== 'unknown') this.#isRevoked = known?.role !== 'admin';
     return !this.#isRevoked;
   }
 
   async #look(token: string): Promise<TokenHolder | null | 'unknown'> {
     try {
-      return await this.authenticator.find(token);
+      const found = Promise.resolve(this.authenticator.find(token));
+      return await within(this.time, CONFIGURED_CHECK_MS, found, () => new Error('PostgreSQL does not answer'));
     } catch {
       return 'unknown';
     }

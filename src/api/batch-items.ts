@@ -7,6 +7,7 @@ import { expectedError } from './error-answers.js';
 import { isWellFormed } from './header-text.js';
 import { parseJsonPart } from './json-body.js';
 import { inTurns } from './turns.js';
+import type { ProcessTime } from '../domain/clock.js';
 
 const nullable = (description: string) => Type.Optional(Type.Union([Type.String(), Type.Null()], { description }));
 
@@ -43,11 +44,15 @@ export function judged<Result>(read: () => Result): Result | Refused {
  * What `read` gives for each item of a batch's body, in order, while other work of this node goes on. Bytes that were read are let go.
  * Throws INVALID_REQUEST for an item that is no JSON, and whatever `read` throws.
  */
-export function readItems<Result>(body: unknown, read: (item: unknown) => Result): Promise<Result[]> {
+export function readItems<Result>(
+  time: ProcessTime,
+  body: unknown,
+  read: (item: unknown) => Result,
+): Promise<Result[]> {
   // Without a body there is no list either.
   if (!(body instanceof BatchItems)) throw noList();
   const { texts } = body;
-  return inTurns(texts.keys(), (index) => {
+  return inTurns(time, texts.keys(), (index) => {
     const text = texts[index] ?? null;
     invariant(text !== null, 'an item is read once');
     texts[index] = null;

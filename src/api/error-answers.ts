@@ -55,7 +55,7 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
   const problem = expectedError(error) ?? unexpectedError(error, services);
   if (hasMuchToCome(request.raw)) {
     void reply.header('connection', 'close');
-    closeAfterAnswer(request.raw);
+    closeAfterAnswer(request.raw, services.time);
   }
   if (problem.status === 429 || problem.status === 503) void reply.header('retry-after', String(RETRY_AFTER_SECONDS));
   void reply

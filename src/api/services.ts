@@ -2,7 +2,7 @@
 
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
-import type { RandomBytes, Clock } from '../domain/clock.js';
+import type { RandomBytes, Clock, ProcessTime } from '../domain/clock.js';
 import type { Intake } from '../intake/intake.js';
 import type { Database } from '../postgres/database.js';
 import type { ReadPool } from '../postgres/reads.js';
@@ -63,6 +63,7 @@ export interface ConsoleFiles {
 export interface ApiServices {
   readonly config: Config;
   readonly clock: Clock;
+  readonly time: ProcessTime;
   readonly random: RandomBytes;
   /** For what is written, and for knowing who calls. */
   readonly database: Database;

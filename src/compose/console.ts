@@ -4,7 +4,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import type { Sweeper } from '../actor/sweeper.js';
 import type { TokenVerdict } from '../admin/admin-socket.js';
 import { ClusterWatch } from '../admin/cluster-watch.js';
 import { type NodeReport, readNodeReport, readWatch } from '../admin/node-report.js';
@@ -14,12 +13,11 @@ import { StatsPublisher } from '../admin/stats-publisher.js';
 import { Authenticator, bearerToken, ConfiguredAdmin } from '../api/auth.js';
 import { callerIpOfRaw } from '../api/request-source.js';
 import { adminOrigins, type Config } from '../config.js';
-import type { Clock } from '../domain/clock.js';
+import type { Clock, ProcessTime } from '../domain/clock.js';
+import { ConsoleChannels } from '../redis/console-channels.js';
 import { readLevels, readMemory } from '../redis/levels.js';
-import type { Enqueuer } from '../redis/enqueuer.js';
 import type { Database } from '../postgres/database.js';
-import type { Recorder } from '../postgres/messages/recorder.js';
-import { processTime, type NodeCluster } from './cluster.js';
+import type { NodeCore } from './assemble-node.js';
 import type { NodeStats } from './hooks.js';
 
 /** A token of an open socket is checked again as often as nodes forget tokens, within these bounds. */
@@ -41,16 +39,17 @@ interface ConsoleParts {
   readonly database: Database;
   readonly redis: Redis | Cluster;
   readonly clock: Clock;
-  readonly cluster: NodeCluster;
+  readonly time: ProcessTime;
+  readonly core: NodeCore;
   readonly stats: NodeStats;
-  readonly sweeper: Pick<Sweeper, 'backlog'>;
-  readonly recorder: Pick<Recorder, 'isAvailable' | 'backlog'>;
-  readonly enqueuer: Pick<Enqueuer, 'backlog'>;
 }
 
-export function makeConsole(parts: ConsoleParts): NodeConsole {
-  const { config, identity, cluster, stats: diary } = parts;
-  const channels = cluster.consoleChannels;
+type MadeParts = ConsoleParts & { readonly channels: ConsoleChannels };
+
+export function makeConsole(given: ConsoleParts): NodeConsole {
+  const { config, identity, redis, time, core, stats: diary } = given;
+  const channels = new ConsoleChannels(redis, core.subscriptions, config.CARILLON_REDIS_PREFIX);
+  const parts = { ...given, channels };
   const watch = makeWatch(parts, (by, fresh) => {
     // This node needs no Redis to hear itself.
     statsPublisher.asked(fresh);
@@ -79,7 +78,7 @@ export function makeConsole(parts: ConsoleParts): NodeConsole {
     helloMs: config.CARILLON_ADMIN_HELLO_MS,
     recheckMs: Math.min(Math.max(config.CARILLON_TOKEN_CACHE_MS, RECHECK_MS.min), RECHECK_MS.max),
     queueBytes: config.CARILLON_ADMIN_QUEUE_BYTES,
-    monotonicMs: () => processTime.monotonicMs(),
+    time,
   });
   return {
     sockets,
@@ -96,8 +95,9 @@ export function makeConsole(parts: ConsoleParts): NodeConsole {
   };
 }
 
-function makeWatch(parts: ConsoleParts, ask: (by: string, fresh: boolean) => void): ClusterWatch {
-  const { config, log, identity, database, redis, clock, cluster, recorder } = parts;
+function makeWatch(parts: MadeParts, ask: (by: string, fresh: boolean) => void): ClusterWatch {
+  const { config, log, identity, database, redis, clock, time, channels } = parts;
+  const { recorder } = parts.core;
   const watch: ClusterWatch = new ClusterWatch({
     cluster: {
       shards: config.CARILLON_SHARDS,
@@ -107,10 +107,10 @@ function makeWatch(parts: ConsoleParts, ask: (by: string, fresh: boolean) => voi
       servedBy: identity,
     },
     clock,
-    time: processTime,
+    time,
     log,
     probe: new StoreProbe({
-      time: processTime,
+      time,
       isTableUp: () => recorder.isAvailable,
       isQueueUp: () => redis.status === 'ready',
       pingPostgres: () => database.text('select 1', []),
@@ -119,28 +119,29 @@ function makeWatch(parts: ConsoleParts, ask: (by: string, fresh: boolean) => voi
     ask: ({ by, fresh }) => ask(by, fresh),
     listen: (on) =>
       on
-        ? cluster.consoleChannels.subscribeToReports((text) => {
+        ? channels.subscribeToReports((text) => {
             const report = readNodeReport(text);
             if (report !== null && report.node !== identity) watch.hear(report);
           })
-        : cluster.consoleChannels.unsubscribeFromReports(),
+        : channels.unsubscribeFromReports(),
     readLevels: (shards) => readLevels(redis, config.CARILLON_REDIS_PREFIX, shards),
   });
   return watch;
 }
 
 function makeStatsPublisher(parts: ConsoleParts, tell: (report: NodeReport) => void): StatsPublisher {
-  const { config, log, identity, redis, cluster, stats: diary, sweeper, recorder, enqueuer: offers } = parts;
+  const { config, log, identity, redis, time, stats: diary } = parts;
+  const { holder, sweeper, recorder, enqueuer: offers } = parts.core;
   return new StatsPublisher({
     log,
     node: identity,
-    time: processTime,
+    time,
     figures: diary.figures,
     events: diary.events,
     levels: {
-      inFlight: () => cluster.holder.inFlight,
+      inFlight: () => holder.inFlight,
       capacity: config.CARILLON_CONCURRENCY,
-      ownedShards: () => cluster.holder.owned(),
+      ownedShards: () => holder.owned(),
       sweepBacklog: () => sweeper.backlog,
       isTableUp: () => recorder.isAvailable,
       isQueueUp: () => redis.status === 'ready',
@@ -152,9 +153,9 @@ function makeStatsPublisher(parts: ConsoleParts, tell: (report: NodeReport) => v
   });
 }
 
-function tokenChecker({ config, database, clock }: ConsoleParts): (token: string) => Promise<TokenVerdict> {
+function tokenChecker({ config, database, clock, time }: ConsoleParts): (token: string) => Promise<TokenVerdict> {
   const authenticator = new Authenticator(database, clock, config.CARILLON_TOKEN_CACHE_MS);
-  const configuredAdmin = new ConfiguredAdmin(config.CARILLON_ADMIN_TOKEN, authenticator);
+  const configuredAdmin = new ConfiguredAdmin(config.CARILLON_ADMIN_TOKEN, authenticator, time);
   return async (token) => {
     if (await configuredAdmin.admits(token)) return 'admin';
     try {

@@ -42,10 +42,13 @@ export type OnAccept = (result: 'accepted' | 'deduplicated' | 'failed', messages
 /** Counts messages that were accepted, by how soon they are due. */
 export type OnTier = (tier: Tier, messages: number) => void;
 
+/** What the intake asks of the offers. */
+export type IntakeOffers = Pick<Enqueuer, 'enqueue' | 'enqueueLater' | 'reschedule' | 'cancel'>;
+
 export class NodeIntake implements Intake {
   readonly #database: Database;
   readonly #recorder: Recorder;
-  readonly #enqueuer: Enqueuer;
+  readonly #enqueuer: IntakeOffers;
   readonly #clock: Clock;
   readonly #random: RandomBytes;
   readonly #settings: IntakeSettings;
@@ -56,7 +59,7 @@ export class NodeIntake implements Intake {
   constructor(parts: {
     database: Database;
     recorder: Recorder;
-    enqueuer: Enqueuer;
+    enqueuer: IntakeOffers;
     clock: Clock;
     time: ProcessTime;
     random: RandomBytes;

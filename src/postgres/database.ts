@@ -4,6 +4,8 @@ import pg from 'pg';
 import { CarillonError } from '../domain/errors.js';
 import { withBinaryArrays } from './binary-arrays.js';
 import { sql } from './sql.js';
+import type { ProcessTime } from '../domain/clock.js';
+import { pause } from '../time/waiting.js';
 
 /** Connections that are kept open when idle: opening one, and its first look at the partitions, takes tens of milliseconds on a busy machine. */
 const KEPT_CONNECTIONS = 4;
@@ -31,6 +33,7 @@ export interface TransactionLimits {
 
 export interface DatabaseSettings {
   readonly url: string;
+  readonly time: ProcessTime;
   /** The name by which others see these connections in pg_stat_activity; the program's when left out. */
   readonly name?: string;
   /** Of every transaction that is not said to be a long one; none when left out. */
@@ -56,11 +59,14 @@ export interface Queryable {
  * knows no names.
  */
 export class Database implements Queryable {
+  /** By which it waits. */
+  readonly time: ProcessTime;
   readonly #pool: pg.Pool;
   readonly #onError: (error: Error) => void;
   readonly #limits: TransactionLimits | null;
 
   constructor(settings: DatabaseSettings) {
+    this.time = settings.time;
     this.#limits = settings.limits ?? null;
     this.#pool = new pg.Pool({
       connectionString: settings.url,
@@ -78,11 +84,11 @@ export class Database implements Queryable {
   }
 
   async run<Row extends object>(name: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return overConflicts(() => query<Row>(this.#pool, statement(name, values)));
+    return overConflicts(this.time, () => query<Row>(this.#pool, statement(name, values)));
   }
 
   async text<Row extends object>(text: string, values: readonly unknown[] = [], timeoutMs?: number): Promise<Row[]> {
-    return overConflicts(() => query<Row>(this.#pool, givenAsText(text, values, timeoutMs)));
+    return overConflicts(this.time, () => query<Row>(this.#pool, givenAsText(text, values, timeoutMs)));
   }
 
   /**
@@ -90,12 +96,12 @@ export class Database implements Queryable {
    * after another transaction got in the way (a deadlock, a lock that was held for too long).
    */
   transaction<Result>(work: (connection: Queryable) => Promise<Result>): Promise<Result> {
-    return overConflicts(() => this.#transaction(work, beginning(this.#limits)), this.#limits !== null);
+    return overConflicts(this.time, () => this.#transaction(work, beginning(this.#limits)), this.#limits !== null);
   }
 
   /** A transaction without limits: for changes of the schema. */
   longTransaction<Result>(work: (connection: Queryable) => Promise<Result>): Promise<Result> {
-    return overConflicts(() => this.#transaction(work, beginning(null)));
+    return overConflicts(this.time, () => this.#transaction(work, beginning(null)));
   }
 
   async #transaction<Result>(work: (connection: Queryable) => Promise<Result>, begin: string): Promise<Result> {
@@ -170,14 +176,14 @@ function beginning(limits: TransactionLimits | null): string {
  * Tries again what PostgreSQL rolled back for the sake of another transaction; PostgreSQL is not unavailable then. `limited`: what stood
  * still for too long, or waited too long for another's lock, as well.
  */
-async function overConflicts<Result>(work: () => Promise<Result>, limited = false): Promise<Result> {
+async function overConflicts<Result>(time: ProcessTime, work: () => Promise<Result>, limited = false): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {
       return await work();
     } catch (error) {
       if (!isConflict(error) && !(limited && isPastLimit(error))) throw error;
       if (tries === MAX_TRIES) throw unavailable(error as Error);
-      await new Promise((resolve) => setTimeout(resolve, CONFLICT_PAUSE_MS * tries));
+      await pause(time, CONFLICT_PAUSE_MS * tries);
     }
   }
 }

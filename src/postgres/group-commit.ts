@@ -9,6 +9,7 @@
 // that is at fault stands alone and its caller is told.
 
 import { CarillonError } from '../domain/errors.js';
+import type { ProcessTime } from '../domain/clock.js';
 
 export interface GroupCommitSettings<Item> {
   /** Most items of one group. */
@@ -20,7 +21,7 @@ export interface GroupCommitSettings<Item> {
   /** What an item weighs, such as its bytes; nothing when left out. */
   readonly weigh?: (item: Item) => number;
   /** A group begins no sooner than `forMs` after the one before began, unless `items` are waiting; at once when left out. */
-  readonly gather?: { readonly forMs: number; readonly items: number };
+  readonly gather?: { readonly time: ProcessTime; readonly forMs: number; readonly items: number };
 }
 
 /** Items that came together, and their results as they come in. */
@@ -126,10 +127,10 @@ export class GroupCommit<Item, Result> {
     const { gather } = this.#settings;
     if (gather === undefined || this.#gathering) return;
     this.#gathering = true;
-    setTimeout(() => {
+    gather.time.after(gather.forMs, () => {
       this.#gathering = false;
       this.#schedule();
-    }, gather.forMs);
+    });
   }
 
   /** How many of those that wait make up the next group, in order. */

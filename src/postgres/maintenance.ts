@@ -1,14 +1,16 @@
 // Care of PostgreSQL: partitions made ahead, old ones dropped whole, expired keys and old changes of schedules forgotten.
 
 import type { Logger } from 'pino';
-import type { Clock } from '../domain/clock.js';
+import type { Cancel, Clock, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import type { ClockCheck } from './clock-check.js';
 import type { Database } from './database.js';
 import { timestamp } from './messages/message-columns.js';
 import { dropOldPartitions, ensurePartitions, type PartitionBounds } from './partitions.js';
+import { every } from '../time/waiting.js';
 
 export interface MaintenanceSettings {
+  readonly time: ProcessTime;
   readonly everyMs: number;
   readonly delayMaxMs: number;
   readonly retentionMs: number;
@@ -32,7 +34,7 @@ export class Maintenance {
   readonly #settings: MaintenanceSettings;
   readonly #log: Logger;
   readonly #clocks: Pick<ClockCheck, 'agree'> | null;
-  #timer: NodeJS.Timeout | null = null;
+  #cancelRuns: Cancel | null = null;
   #underWay: Promise<void> = Promise.resolve();
 
   /** With `clocks` nothing is deleted while they disagree. */
@@ -51,14 +53,15 @@ export class Maintenance {
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => {
+    const { time, everyMs } = this.#settings;
+    this.#cancelRuns ??= every(time, everyMs, () => {
       this.#underWay = this.#underWay.then(() => this.run()).catch((error: unknown) => this.#failed(error));
-    }, this.#settings.everyMs);
+    });
   }
 
   async stop(): Promise<void> {
-    if (this.#timer !== null) clearInterval(this.#timer);
-    this.#timer = null;
+    this.#cancelRuns?.();
+    this.#cancelRuns = null;
     await this.#underWay;
   }
 

@@ -7,8 +7,10 @@ import { CarillonError } from '../domain/errors.js';
 import { BudgetSpent, rejection, StatementUnderWay } from './bounded-statement.js';
 import { connect, statement, types, type Queryable } from './database.js';
 import { ReadTurns } from './read-turns.js';
+import type { ProcessTime } from '../domain/clock.js';
 
 export interface ReadSettings {
+  readonly time: ProcessTime;
   readonly url: string;
   readonly connections: number;
   /** Longest wait for a new connection. */
@@ -43,7 +45,7 @@ export class ReadPool {
 
   constructor(settings: ReadSettings) {
     this.#settings = settings;
-    const { connections, tenantMax, waitMs } = settings;
+    const { time, connections, tenantMax, waitMs } = settings;
     this.#pool = new pg.Pool({
       connectionString: settings.url,
       max: connections,
@@ -57,7 +59,7 @@ export class ReadPool {
     this.#pool.on('error', settings.onError);
     // One connection stays free of lists, for reads of one thing.
     const all = Math.max(1, connections - 1);
-    this.#turns = new ReadTurns({ all, each: Math.min(tenantMax, all), waitMs });
+    this.#turns = new ReadTurns({ time, all, each: Math.min(tenantMax, all), waitMs });
   }
 
   /**
@@ -87,15 +89,13 @@ export class ReadPool {
   }
 
   #begin(request: ReadRequest): BoundedReads {
-    return new BoundedReads(this.#settings.budgetMs, request, (query, untilMs) =>
-      this.#query(query, untilMs, request.signal),
-    );
+    return new BoundedReads(this.#settings, request, (query, untilMs) => this.#query(query, untilMs, request.signal));
   }
 
   async #query(query: pg.QueryConfig, untilMs: number, signal: AbortSignal): Promise<object[]> {
     const client = await this.#connect(untilMs, signal);
     client.on('error', this.#settings.onError);
-    const underWay = new StatementUnderWay(client, query, untilMs);
+    const underWay = new StatementUnderWay(client, query, untilMs, this.#settings.time);
     const cancel = (): void => underWay.cancel();
     this.#underWay.add(underWay);
     signal.addEventListener('abort', cancel);
@@ -115,12 +115,12 @@ export class ReadPool {
   /** A connection, unless the time is over or the client gone before there is one. */
   async #connect(untilMs: number, signal: AbortSignal): Promise<pg.PoolClient> {
     if (signal.aborted) throw clientGone();
-    const leftMs = untilMs - performance.now();
+    const leftMs = untilMs - this.#settings.time.monotonicMs();
     if (leftMs <= 0) throw new BudgetSpent();
     const coming = connect(this.#pool);
     const { promise, reject } = rejection();
     const leave = (): void => reject(clientGone());
-    const timer = setTimeout(() => reject(new BudgetSpent()), leftMs);
+    const cancelTimer = this.#settings.time.after(leftMs, () => reject(new BudgetSpent()));
     signal.addEventListener('abort', leave);
     try {
       return await Promise.race([coming, promise]);
@@ -128,7 +128,7 @@ export class ReadPool {
       void coming.then((client) => client.release()).catch(() => undefined);
       throw error;
     } finally {
-      clearTimeout(timer);
+      cancelTimer();
       signal.removeEventListener('abort', leave);
     }
   }
@@ -140,6 +140,7 @@ function clientGone(): CarillonError {
 
 /** The reads of one request, one statement at a time, as long as its budget lasts. */
 export class BoundedReads implements Queryable {
+  readonly #time: ProcessTime;
   readonly #budgetMs: number;
   readonly #request: ReadRequest;
   readonly #query: (query: pg.QueryConfig, untilMs: number) => Promise<object[]>;
@@ -148,14 +149,15 @@ export class BoundedReads implements Queryable {
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(
-    budgetMs: number,
+    { time, budgetMs }: Pick<ReadSettings, 'time' | 'budgetMs'>,
     request: ReadRequest,
     query: (query: pg.QueryConfig, untilMs: number) => Promise<object[]>,
   ) {
+    this.#time = time;
     this.#budgetMs = budgetMs;
     this.#request = request;
     this.#query = query;
-    const nowMs = performance.now();
+    const nowMs = time.monotonicMs();
     this.#untilMs = nowMs + budgetMs;
     this.#walkUntilMs = nowMs + budgetMs * WALK_SHARE;
   }
@@ -170,7 +172,7 @@ export class BoundedReads implements Queryable {
 
   /** Whether a walk has to end where it is, with a cursor. */
   get isWalkOver(): boolean {
-    return performance.now() >= this.#walkUntilMs;
+    return this.#time.monotonicMs() >= this.#walkUntilMs;
   }
 
   /**
@@ -178,7 +180,7 @@ export class BoundedReads implements Queryable {
    * before is still to be read.
    */
   async step<Result>(work: (table: Queryable) => Promise<Result>, withinMs = Infinity): Promise<Result | null> {
-    const untilMs = Math.min(this.#walkUntilMs, performance.now() + withinMs);
+    const untilMs = Math.min(this.#walkUntilMs, this.#time.monotonicMs() + withinMs);
     try {
       return await work({
         run: (name, values = []) => this.#once(statement(name, values), untilMs),

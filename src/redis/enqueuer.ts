@@ -5,6 +5,7 @@
 import { CarillonError } from '../domain/errors.js';
 import type { MessageId } from '../domain/ids.js';
 import type { CancelResult, QueueEntry, ShardQueue } from './shard-queue.js';
+import type { Cancel, ProcessTime } from '../domain/clock.js';
 
 /** Most entries whose offers wait for Redis to come back. */
 const MAX_WAITING = 20_000;
@@ -36,25 +37,27 @@ interface Waiting {
 export class Enqueuer {
   readonly #queue: ShardQueue;
   readonly #wake: Wake;
+  readonly #time: ProcessTime;
   /** Offers of this tick, by shard. */
   #gathered = new Map<number, QueueEntry[]>();
   /** Offers that are made ahead. */
   #later = new Map<number, QueueEntry[]>();
   #laterEntries = 0;
-  #laterTimer: NodeJS.Timeout | null = null;
+  #cancelAhead: Cancel | null = null;
   #waiting: Waiting[] = [];
   /** How many of those that wait name an entry: what else concerns it waits behind them. */
   readonly #named = new Map<string, number>();
   #entriesWaiting = 0;
   #leftToSweeps = 0;
   #retrying = false;
-  #timer: NodeJS.Timeout | null = null;
+  #cancelRetry: Cancel | null = null;
 
   readonly #events: EnqueuerEvents;
 
-  constructor(queue: ShardQueue, wake: Wake, events: EnqueuerEvents) {
+  constructor(queue: ShardQueue, wake: Wake, time: ProcessTime, events: EnqueuerEvents) {
     this.#queue = queue;
     this.#wake = wake;
+    this.#time = time;
     this.#events = events;
   }
 
@@ -74,7 +77,7 @@ export class Enqueuer {
    * offered is found by the sweeps.
    */
   enqueueLater(shard: number, entry: QueueEntry): void {
-    this.#laterTimer ??= setTimeout(() => void this.#flushLater(), GATHER_AHEAD.forMs);
+    this.#cancelAhead ??= this.#time.after(GATHER_AHEAD.forMs, () => void this.#flushLater());
     gather(this.#later, shard, entry);
     this.#laterEntries += 1;
     if (this.#laterEntries >= GATHER_AHEAD.entries) void this.#flushLater();
@@ -119,16 +122,16 @@ export class Enqueuer {
     this.#waiting = [];
     this.#named.clear();
     this.#entriesWaiting = 0;
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#cancelRetry?.();
   }
 
   /** Redis may refuse without going away (it is full), so that nothing says when it takes offers again. */
   #retryLater(): void {
-    if (this.#timer !== null || this.#waiting.length === 0) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = null;
+    if (this.#cancelRetry !== null || this.#waiting.length === 0) return;
+    this.#cancelRetry = this.#time.after(RETRY_EVERY_MS, () => {
+      this.#cancelRetry = null;
       this.retry().catch(this.#events.onError);
-    }, RETRY_EVERY_MS);
+    });
   }
 
   async #flush(): Promise<void> {
@@ -138,8 +141,8 @@ export class Enqueuer {
   }
 
   async #flushLater(): Promise<void> {
-    if (this.#laterTimer !== null) clearTimeout(this.#laterTimer);
-    this.#laterTimer = null;
+    this.#cancelAhead?.();
+    this.#cancelAhead = null;
     const later = this.#later;
     this.#later = new Map();
     this.#laterEntries = 0;

@@ -7,6 +7,7 @@
 
 import { Cluster, type Redis } from 'ioredis';
 import { connectMasters, mastersAreReady, SLOTS } from './connect.js';
+import type { Cancel, ProcessTime } from '../domain/clock.js';
 
 export interface RedisWatchEvents {
   /** A server went away or was replaced: what Redis says from now on may be older than what it was told. Must not wait or fail. */
@@ -23,8 +24,8 @@ const CLUSTER_PAUSE_MS = 250;
 const LOST_AFTER = 20;
 
 /** Watches a client that is connected. Gives what ends the watch. */
-export function watchRedis(redis: Redis | Cluster, events: RedisWatchEvents): () => void {
-  const watch = new Watch(redis, events);
+export function watchRedis(redis: Redis | Cluster, time: ProcessTime, events: RedisWatchEvents): () => void {
+  const watch = new Watch(redis, time, events);
   watch.begin();
   return () => watch.end();
 }
@@ -36,12 +37,14 @@ class Watch {
   #placement = '';
   #isUnavailable = false;
   #isChecking = false;
-  #timer: NodeJS.Timeout | null = null;
+  readonly #time: ProcessTime;
+  #cancelCheck: Cancel | null = null;
   #failedRefreshes = 0;
   #ended = false;
 
-  constructor(redis: Redis | Cluster, events: RedisWatchEvents) {
+  constructor(redis: Redis | Cluster, time: ProcessTime, events: RedisWatchEvents) {
     this.#redis = redis;
+    this.#time = time;
     this.#events = events;
   }
 
@@ -54,7 +57,7 @@ class Watch {
 
   end(): void {
     this.#ended = true;
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#cancelCheck?.();
   }
 
   #listenToCluster(cluster: Cluster): void {
@@ -85,11 +88,11 @@ class Watch {
   }
 
   #checkLater(afterMs: number): void {
-    if (this.#timer !== null || this.#ended) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = null;
+    if (this.#cancelCheck !== null || this.#ended) return;
+    this.#cancelCheck = this.#time.after(afterMs, () => {
+      this.#cancelCheck = null;
       void this.#check();
-    }, afterMs);
+    });
   }
 
   /** Whether all is well again; if not, and nothing will say so, it is looked at again. */

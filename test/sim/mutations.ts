@@ -106,12 +106,12 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'the end of trust is ignored',
     faults: EVERY_FAULT,
-    mutant: { parts: (parts) => ({ ...parts, isTrusted: () => true }) },
+    mutant: { actorParts: (parts) => ({ ...parts, isTrusted: () => true }) },
   },
   {
     name: 'a reconnect to Redis goes unnoticed',
     faults: ['failover', 'failover', 'break', 'freeze', 'redis away'],
-    mutant: { reconnect: 'unnoticed' },
+    mutant: { redisClient: (client) => Object.create(client, { on: { value: () => client } }) as typeof client },
   },
   {
     name: 'locks of halted actors are extended for ever',
@@ -136,8 +136,10 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'cancels are acknowledged although Redis did not confirm them',
     faults: ['cut off'],
     mutant: {
-      cancels: (enqueuer) => ({
+      intakeOffers: (enqueuer) => ({
         enqueue: (shard, entry) => enqueuer.enqueue(shard, entry),
+        enqueueLater: (shard, entry) => enqueuer.enqueueLater(shard, entry),
+        reschedule: (shard, entry, dueAtMs, generation) => enqueuer.reschedule(shard, entry, dueAtMs, generation),
         cancel: async (shard, ids) => (await enqueuer.cancel(shard, ids)) ?? ids.map(() => 'absent' as const),
       }),
     },
@@ -147,11 +149,9 @@ export const MUTATIONS: readonly Mutation[] = [
     faults: ['freeze'],
     mutant: {
       // With one call at a time for each host, messages wait long in a node's hands.
-      parts: (parts) => ({
+      actorParts: (parts) => ({
         ...parts,
-        admission: new Admission({ capacity: 200, perTenant: 200, perHost: 1, waitingPerHost: 50 }, () =>
-          parts.time.monotonicMs(),
-        ),
+        admission: new Admission({ capacity: 200, perTenant: 200, perHost: 1, waitingPerHost: 50 }, parts.time),
         settings: { ...parts.settings, recheckAfterMs: Infinity },
       }),
     },

@@ -85,6 +85,8 @@ export class PostgresServer extends Server {
           .filter(({ id }) => id > (afterId as string) && id < (untilId as string))
           .filter((row) => row.next_attempt_at <= timeOf(overdue) && row.created_at <= timeOf(createdBefore))
           .slice(0, limit as number),
+      'select-shards': () => this.shards.map((row, shard) => ({ shard, ...row })),
+      'select-signing-keys': () => [{ current: 'sig_key', next: 'sig_next' }],
       // Nothing of this is simulated.
       'select-schedules-to-promote': () => [],
       'release-held': () => [],

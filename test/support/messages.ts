@@ -6,6 +6,7 @@ import type { Database } from '../../src/postgres/database.js';
 import type { Outcome } from '../../src/postgres/messages/outcomes.js';
 import { Recorder, type RecorderSettings } from '../../src/postgres/messages/recorder.js';
 import { migratedDatabase, openDatabase } from './node.js';
+import { processTime } from '../../src/time/process-time.js';
 
 export interface OpenRecorder {
   readonly database: Database;
@@ -24,6 +25,7 @@ export async function openRecorder(settings: Partial<RecorderSettings> = {}): Pr
   const clock = { value: Date.now(), nowMs: () => clock.value };
   const refusals: unknown[] = [];
   const recorder = new Recorder(database, clock, {
+    time: processTime,
     deduplicationMs: 600_000,
     idempotencyMs: 3_600_000,
     onAvailability: () => undefined,

@@ -15,6 +15,7 @@ import { ReadPool, type BoundedReads, type ReadSettings } from '../../src/postgr
 import { migrate } from '../../src/postgres/migrate.js';
 import { NO_FIGURES } from './figures.js';
 import { freshDatabase } from './stores.js';
+import { processTime } from '../../src/time/process-time.js';
 
 export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;
@@ -125,7 +126,7 @@ export class Records {
   /** `nowMs` is the present; partitions reach `weeks` to either side of it. */
   static async open(nowMs: number, weeks = 6, reading: Partial<ReadSettings> = {}): Promise<Records> {
     const { url, drop } = await freshDatabase();
-    const database = new Database({ url, poolSize: 4, timeoutMs: 30_000, onError: () => undefined });
+    const database = new Database({ time: processTime, url, poolSize: 4, timeoutMs: 30_000, onError: () => undefined });
     const reach = weeks * 7 * DAY;
     await migrate(database, { shards: 16, fromMs: nowMs - reach, untilMs: nowMs + reach });
     const reads = openReads(url, reading);
@@ -134,6 +135,7 @@ export class Records {
     const app = buildApp({
       config,
       clock,
+      time: processTime,
       random: (bytes) => randomBytes(bytes),
       database,
       reads,
@@ -278,6 +280,7 @@ export class Records {
 /** Connections for reads, as many as a node has, with a budget that a busy machine does not spend. Close it. */
 export function openReads(url: string, changes: Partial<ReadSettings> = {}): ReadPool {
   return new ReadPool({
+    time: processTime,
     ...{ url, connections: 4, connectMs: 20_000, budgetMs: 10_000, tenantMax: 2, waitMs: 20_000 },
     onError: () => undefined,
     ...changes,

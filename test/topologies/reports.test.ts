@@ -11,6 +11,7 @@ import { RedisClock } from '../../src/redis/redis-clock.js';
 import { redisError } from '../../src/redis/script.js';
 import { startTestNode, type TestNode } from '../support/node.js';
 import { expectInvariants, publish, schedule, untilRows, untilState } from '../support/work.js';
+import { nodeClock, processTime } from '../../src/time/process-time.js';
 
 const SHARDS = 64;
 const timeoutMs = 5_000;
@@ -20,7 +21,7 @@ let redis: Redis | Cluster;
 beforeAll(async () => {
   node = await startTestNode({ CARILLON_DATABASE_POOL: 8 });
   redis = createRedis({ url: inject('redisUrl'), timeoutMs, onTrouble: () => undefined });
-  await openRedis(redis, timeoutMs);
+  await openRedis(redis, timeoutMs, processTime);
 });
 afterAll(async () => {
   await expectInvariants(node);
@@ -64,7 +65,7 @@ describe('on a Redis Cluster (report 25: CROSSSLOT)', () => {
 
   it('the clock is one that no master is behind', async () => {
     if (!(redis instanceof Cluster)) throw new Error('the data Redis is no cluster');
-    const clock = new RedisClock(redis);
+    const clock = new RedisClock(redis, { time: processTime, nodeClock });
     await clock.start();
     clock.stop();
     for (const master of redis.nodes('master')) {
@@ -77,7 +78,7 @@ describe('on a Redis Cluster (report 25: CROSSSLOT)', () => {
   it('a subscription hears what is published through any master, and is taken up again elsewhere when it breaks', async () => {
     const settings = { url: inject('redisUrl'), timeoutMs, onTrouble: () => undefined };
     const subscriber = createSubscriber(settings);
-    await openRedis(subscriber, timeoutMs);
+    await openRedis(subscriber, timeoutMs, processTime);
     const subscriptions = new Subscriptions(subscriber);
     let heard: (text: string) => void = () => undefined;
     subscriptions.onMessage((_channel, text) => heard(text));

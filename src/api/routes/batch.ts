@@ -50,7 +50,7 @@ export function registerBatch(app: FastifyInstance, services: ApiServices): void
       const ip = callerIp(request);
       const depth = requestDepth(request, config);
       const source = { tenantId: request.tenantId, ip, destinations: new Set<string>(), depth };
-      const prepared = await readItems(request.body, (item): Prepared =>
+      const prepared = await readItems(services.time, request.body, (item): Prepared =>
         judged(() => ({ submission: readItem(item, source, services) })),
       );
       const submissions = prepared.flatMap((item) => ('submission' in item ? [item.submission] : []));

@@ -52,7 +52,9 @@ export function registerScheduleBatch(app: FastifyInstance, services: ApiService
     },
     async (request): Promise<Answer[]> => {
       const from = { ip: callerIp(request), depth: requestDepth(request, config) };
-      const prepared = await readItems(request.body, (item) => judged(() => readItem(item, from, services)));
+      const prepared = await readItems(services.time, request.body, (item) =>
+        judged(() => readItem(item, from, services)),
+      );
       const schedules = prepared.flatMap((item) => ('id' in item ? [item] : []));
       const results = schedules.length === 0 ? [] : await intake.saveSchedules(request.tenantId, schedules);
       const next = results.values();

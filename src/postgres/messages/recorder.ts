@@ -1,6 +1,6 @@
 // The group-commit recorder: everything that work passing through needs of PostgreSQL, in multi-row statements.
 
-import type { Clock } from '../../domain/clock.js';
+import type { Clock, ProcessTime } from '../../domain/clock.js';
 import { CarillonError } from '../../domain/errors.js';
 import type { MessageId } from '../../domain/ids.js';
 import { type Acceptance, acceptGroup, type AcceptSettings, type Submission } from './accepts.js';
@@ -12,6 +12,7 @@ import { GroupCommit } from '../group-commit.js';
 import { byId, type DispatchRow, type StoredMessage } from './message-columns.js';
 import { withPartitions } from '../partitions.js';
 import { bareOutcome, type Outcome, type OutcomeSettings, recordOutcomes, type Recorded } from './outcomes.js';
+import { pause, within } from '../../time/waiting.js';
 
 /** Most rows of one statement: large enough that a round trip costs little for each. */
 const MAX_ROWS = 500;
@@ -37,6 +38,7 @@ export type { ClaimedSchedule, ScheduleKey } from '../schedules/claimed-schedule
 export type GroupKind = 'accept' | 'outcome' | 'fire' | 'message' | 'schedule';
 
 export interface RecorderSettings extends AcceptSettings, OutcomeSettings {
+  readonly time: ProcessTime;
   /** The connections that accepts go by; those of everything else when left out. */
   readonly accepts?: Database;
   /** Told when PostgreSQL becomes unavailable and when it is back. */
@@ -60,13 +62,17 @@ export class Recorder {
   #unavailable: Promise<void> | null = null;
   #stopped = false;
   /** When (by the process's time) something last came back from PostgreSQL, and when nothing was there to be asked. */
-  #answeredAtMs = performance.now();
+  #answeredAtMs: number;
+  readonly #time: ProcessTime;
   #isProbing = false;
 
   constructor(database: Database, clock: Clock, settings: RecorderSettings) {
     this.#database = database;
     this.#clock = clock;
     this.#settings = settings;
+    const { time } = settings;
+    this.#time = time;
+    this.#answeredAtMs = time.monotonicMs();
     const limits = { maxItems: MAX_ROWS, maxGroups: MAX_GROUPS, maxWeight: MAX_GROUP_BYTES };
     const acceptLimits = { ...limits, maxGroups: MAX_ACCEPT_GROUPS };
     const accepting = settings.accepts ?? database;
@@ -81,8 +87,9 @@ export class Recorder {
         ),
       ),
     );
-    this.#outcomes = new GroupCommit({ ...oneByOne, weigh: weightOfOutcome, gather: GATHER_OUTCOMES }, (group) =>
-      this.#unrecorded('outcome', group, () => recordOutcomes(database, settings, group)),
+    this.#outcomes = new GroupCommit(
+      { ...oneByOne, weigh: weightOfOutcome, gather: { time, ...GATHER_OUTCOMES } },
+      (group) => this.#unrecorded('outcome', group, () => recordOutcomes(database, settings, group)),
     );
     this.#fires = new GroupCommit({ ...oneByOne, weigh: weightOfFire }, (group) =>
       this.#watched('fire', group, () =>
@@ -119,7 +126,7 @@ export class Recorder {
       } catch (error) {
         if (isUnavailable(error) || this.#stopped) throw error;
         this.#settings.onRefusal(error, outcome.message.id);
-        if (tries >= forms.length) await pause(REFUSED_PAUSE_MS);
+        if (tries >= forms.length) await pause(this.#time, REFUSED_PAUSE_MS);
       }
     }
   }
@@ -160,12 +167,12 @@ export class Recorder {
    * a network that swallows packets says nothing, and statements are waited for much longer. Does not throw.
    */
   async probe(quietMs: number, withinMs: number): Promise<void> {
-    const askedAtMs = performance.now();
+    const askedAtMs = this.#time.monotonicMs();
     if (this.#unavailable !== null || this.#isProbing || askedAtMs - this.#answeredAtMs < quietMs) return;
     this.#isProbing = true;
     try {
-      await within(withinMs, isWritable(this.#database));
-      this.#answeredAtMs = performance.now();
+      await this.#isWritableWithin(withinMs);
+      this.#answeredAtMs = this.#time.monotonicMs();
     } catch (error) {
       // A busy pool is no silence: its statements come back.
       if (isUnavailable(error) && this.#answeredAtMs < askedAtMs) this.#noteUnavailable(error);
@@ -201,17 +208,17 @@ export class Recorder {
         return await this.#watched(kind, group, write);
       } catch (error) {
         if (!isUnavailable(error) || this.#stopped) throw error;
-        await Promise.race([this.available(), pause(RETRY_EVERY_MS)]);
+        await Promise.race([this.available(), pause(this.#time, RETRY_EVERY_MS)]);
       }
     }
   }
 
   async #watched<Result>(kind: GroupKind, group: readonly unknown[], work: () => Promise<Result>): Promise<Result> {
-    const startedAtMs = performance.now();
+    const startedAtMs = this.#time.monotonicMs();
     try {
       const result = await work();
-      this.#answeredAtMs = performance.now();
-      this.#settings.onGroup?.(kind, group.length, performance.now() - startedAtMs);
+      this.#answeredAtMs = this.#time.monotonicMs();
+      this.#settings.onGroup?.(kind, group.length, this.#time.monotonicMs() - startedAtMs);
       return result;
     } catch (error) {
       if (isUnavailable(error)) this.#noteUnavailable(error);
@@ -227,15 +234,21 @@ export class Recorder {
 
   async #untilBack(): Promise<void> {
     while (!this.#stopped) {
-      await pause(RETRY_EVERY_MS);
+      await pause(this.#time, RETRY_EVERY_MS);
       try {
-        if (await within(BACK_ANSWER_MS, isWritable(this.#database))) break;
+        if (await this.#isWritableWithin(BACK_ANSWER_MS)) break;
       } catch {
         // Still away.
       }
     }
     this.#unavailable = null;
     this.#settings.onAvailability(true);
+  }
+
+  #isWritableWithin(durationMs: number): Promise<boolean> {
+    const late = (): Error =>
+      new CarillonError('POSTGRES_UNAVAILABLE', `PostgreSQL did not answer within ${durationMs} ms`);
+    return within(this.#time, durationMs, isWritable(this.#database), late);
   }
 
   async #readMessages(ids: MessageId[]): Promise<(StoredMessage | null)[]> {
@@ -256,22 +269,4 @@ function weightOfFire({ occurrences }: Fire): number {
 async function isWritable(database: Database): Promise<boolean> {
   const [row] = await database.text<{ transaction_read_only: string }>('show transaction_read_only');
   return row?.transaction_read_only === 'off';
-}
-
-/** What was asked goes on, and its end is nobody's concern any more. */
-async function within<Result>(durationMs: number, work: Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    const error = new CarillonError('POSTGRES_UNAVAILABLE', `PostgreSQL did not answer within ${durationMs} ms`);
-    timer = setTimeout(() => reject(error), durationMs);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function pause(durationMs: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, durationMs));
 }

@@ -10,6 +10,7 @@ import { shardKeys } from '../../../src/redis/keys.js';
 import { aMessage, openRecorder, type OpenRecorder } from '../../support/messages.js';
 import { startTestNode, TEST_SHARDS, type TestNode } from '../../support/node.js';
 import { rowOf, schedule, scheduleOf, until, untilState } from '../../support/work.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const NO_TENANT = 0;
 
@@ -45,7 +46,7 @@ describe('an entry that cannot be worked on', () => {
   beforeAll(async () => {
     node = await startTestNode({ CARILLON_RESCUE_EVERY_MS: 200, CARILLON_IDLE_CLAIM_MS: 200 });
     redis = createRedis({ url: node.config.CARILLON_REDIS_URL, timeoutMs: 5_000, onTrouble: () => undefined });
-    await openRedis(redis, 5_000);
+    await openRedis(redis, 5_000, processTime);
   });
   afterAll(async () => {
     redis.disconnect();

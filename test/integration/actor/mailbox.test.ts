@@ -2,7 +2,7 @@
 
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { processTime } from '../../../src/compose/cluster.js';
+import { nodeClock, processTime } from '../../../src/time/process-time.js';
 import type { ActorParts } from '../../../src/actor/actor-parts.js';
 import { ShardActor } from '../../../src/actor/shard-actor.js';
 import { Semaphore } from '../../../src/actor/semaphore.js';
@@ -28,7 +28,7 @@ let open: OpenQueue;
 let clock: RedisClock;
 beforeAll(async () => {
   open = await openQueue();
-  clock = new RedisClock(open.redis);
+  clock = new RedisClock(open.redis, { time: processTime, nodeClock });
   await clock.start();
 });
 afterAll(async () => {

@@ -11,6 +11,7 @@ import { ID_RANDOM_BYTES, messageId } from '../../../src/domain/ids.js';
 import { messageColumns, pending } from '../../../src/postgres/messages/message-columns.js';
 import { aMessage, openRecorder, type OpenRecorder } from '../../support/messages.js';
 import { EPOCH, HOUR, openQueue, type OpenQueue } from '../../support/queue.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const SHARDS = 1_000_000;
 
@@ -49,7 +50,7 @@ function add(actor: Actor, lost: boolean): void {
 }
 
 function aSweeper(promoteEveryMs: number, rescueEveryMs = HOUR, shards = SHARDS): Sweeper {
-  return new Sweeper(parts, { shards, promoteEveryMs, rescueEveryMs }, pino({ level: 'silent' }));
+  return new Sweeper(parts, { shards, promoteEveryMs, rescueEveryMs, time: processTime }, pino({ level: 'silent' }));
 }
 
 async function promoted(): Promise<boolean> {

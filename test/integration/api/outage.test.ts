@@ -15,6 +15,7 @@ import { ensureTenant } from '../../../src/postgres/tenants/tenants.js';
 import { NO_FIGURES } from '../../support/figures.js';
 import { NO_CLUSTER, openReads } from '../../support/records.js';
 import { type OwnStore, ownPostgres } from '../../support/stores.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const TOKEN = 'outage-token-0123456789';
 const HEADERS = { authorization: `Bearer ${TOKEN}` };
@@ -25,7 +26,13 @@ let database: Database;
 let reads: ReadPool;
 beforeAll(async () => {
   postgres = await ownPostgres();
-  database = new Database({ url: postgres.url, poolSize: 3, timeoutMs: 5_000, onError: () => undefined });
+  database = new Database({
+    time: processTime,
+    url: postgres.url,
+    poolSize: 3,
+    timeoutMs: 5_000,
+    onError: () => undefined,
+  });
   reads = openReads(postgres.url);
   await migrate(database, { shards: 4, ...partitionBounds(Date.now(), { delayMaxMs: 60_000 }) });
   await ensureTenant(database, { name: 'default', token: TOKEN, currentKey: null, nextKey: null }, random);
@@ -43,6 +50,7 @@ function services(changes: Partial<ApiServices> = {}): ApiServices {
   return {
     config: configWith({ CARILLON_TOKEN_CACHE_MS: 0 }),
     clock: { nowMs: () => Date.now() },
+    time: processTime,
     random,
     database,
     reads,

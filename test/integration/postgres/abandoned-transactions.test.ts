@@ -7,6 +7,7 @@ import { Database, type Queryable } from '../../../src/postgres/database.js';
 import { connectionName, endAbandoned, grantEpochs } from '../../../src/postgres/shards/epochs.js';
 import { recordOutcomes } from '../../../src/postgres/messages/outcomes.js';
 import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const FORMER = 'former-00000001';
 const NEXT = 'next-00000002';
@@ -16,6 +17,7 @@ let former: Database;
 beforeAll(async () => {
   table = await openRecorder();
   former = new Database({
+    time: processTime,
     url: table.url,
     name: connectionName(FORMER),
     limits: { idleMs: 1_000, lockMs: 2_000, statementMs: 3_000 },

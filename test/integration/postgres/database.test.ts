@@ -3,13 +3,20 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Database } from '../../../src/postgres/database.js';
 import { freshDatabase, type FreshDatabase } from '../../support/stores.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 let fresh: FreshDatabase;
 let database: Database;
 const broken: Error[] = [];
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = new Database({ url: fresh.url, poolSize: 2, timeoutMs: 5_000, onError: (error) => broken.push(error) });
+  database = new Database({
+    time: processTime,
+    url: fresh.url,
+    poolSize: 2,
+    timeoutMs: 5_000,
+    onError: (error) => broken.push(error),
+  });
 });
 afterAll(async () => {
   await database.close();

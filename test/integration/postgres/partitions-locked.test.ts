@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Maintenance } from '../../../src/postgres/maintenance.js';
 import { dropOldPartitions, ensurePartitions, weekStartMs } from '../../../src/postgres/partitions.js';
 import { openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const WEEK_MS = 7 * DAY_MS;
@@ -56,7 +57,7 @@ it('changes of schedules are forgotten when they are older than what is kept', a
      select 1, 'nightly', to_timestamp($1 / 1000.0) - n * interval '1 day', 1, 'edited' from generate_series(0, 9) n`,
     [nowMs],
   );
-  const settings = { everyMs: WEEK_MS, delayMaxMs: WEEK_MS, retentionMs: 4.5 * DAY_MS };
+  const settings = { time: processTime, everyMs: WEEK_MS, delayMaxMs: WEEK_MS, retentionMs: 4.5 * DAY_MS };
   await new Maintenance(table.database, table.clock, settings, pino({ level: 'silent' })).run();
   expect(await table.database.text('select at from schedule_changes')).toHaveLength(5);
 });

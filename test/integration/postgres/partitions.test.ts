@@ -13,6 +13,7 @@ import {
   withPartitions,
 } from '../../../src/postgres/partitions.js';
 import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const DAY = 86_400_000;
 const WEEK = 7 * DAY;
@@ -175,7 +176,7 @@ describe('partitions', () => {
 
 describe('clocks that disagree (issue 12, entry 8)', () => {
   const log = pino({ level: 'silent' });
-  const settings = { everyMs: 3_600_000, delayMaxMs: 400 * DAY, retentionMs: 13 * WEEK };
+  const settings = { time: processTime, everyMs: 3_600_000, delayMaxMs: 400 * DAY, retentionMs: 13 * WEEK };
   // Whichever of them is wrong.
   const WRONG: readonly [string, number, number][] = [
     ['Redis is ahead', 30 * WEEK, 0],
@@ -190,7 +191,12 @@ describe('clocks that disagree (issue 12, entry 8)', () => {
     const clock = { nowMs: () => Date.now() + ahead.redisMs };
     const nodeClock = { nowMs: () => Date.now() + ahead.nodeMs };
     const onChange = (differences: ClockDifferences | null): void => void told.push(differences);
-    const clocks = new ClockCheck(table.database, clock, nodeClock, { everyMs: 60_000, toleranceMs: 5_000, onChange });
+    const clocks = new ClockCheck(table.database, clock, nodeClock, {
+      time: processTime,
+      everyMs: 60_000,
+      toleranceMs: 5_000,
+      onChange,
+    });
     const maintenance = new Maintenance(table.database, clock, settings, log, clocks);
     const before = await partitions();
     await maintenance.run();
@@ -210,7 +216,7 @@ describe('maintenance', () => {
     const lines: unknown[] = [];
     const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
     const clock = { nowMs: () => nowMs + 30 * WEEK };
-    const settings = { everyMs: 3_600_000, delayMaxMs: 400 * DAY, retentionMs: 13 * WEEK };
+    const settings = { time: processTime, everyMs: 3_600_000, delayMaxMs: 400 * DAY, retentionMs: 13 * WEEK };
     const maintenance = new Maintenance(table.database, clock, settings, log);
     const message = aMessage({ tenantId: table.tenantId });
     await table.recorder.accept([{ message, keys: [{ scope: 'deduplication', key: 'soon over' }] }]);

@@ -5,6 +5,7 @@ import type { KeyClaim } from '../../../src/postgres/messages/accepts.js';
 import { Recorder } from '../../../src/postgres/messages/recorder.js';
 import { openDatabase } from '../../support/node.js';
 import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 let table: OpenRecorder;
 beforeAll(async () => {
@@ -36,6 +37,7 @@ describe('a key', () => {
     const name = newKey();
     const otherDatabase = openDatabase(table.url);
     const other = new Recorder(otherDatabase, table.clock, {
+      time: processTime,
       deduplicationMs: 600_000,
       idempotencyMs: 3_600_000,
       onAvailability: () => undefined,

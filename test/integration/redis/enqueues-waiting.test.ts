@@ -7,6 +7,7 @@ import { openRedis } from '../../../src/redis/connect.js';
 import { scheduleEntry } from '../../../src/redis/keys.js';
 import { Enqueuer } from '../../../src/redis/enqueuer.js';
 import { entry, HOUR, openQueue, type OpenQueue } from '../../support/queue.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const SHARD = 3;
 const SCHEDULE = scheduleEntry(1, 'nightly');
@@ -17,7 +18,7 @@ const faults: unknown[] = [];
 beforeEach(async () => {
   open = await openQueue();
   await open.ready(SHARD);
-  enqueuer = new Enqueuer(open.queue, () => undefined, {
+  enqueuer = new Enqueuer(open.queue, () => undefined, processTime, {
     onError: (error) => faults.push(error),
     onRefused: () => undefined,
     onCaughtUp: () => undefined,
@@ -47,7 +48,7 @@ async function settled(waiting: number): Promise<void> {
 it('a schedule that is created anew while its delete waits goes in after it', async () => {
   await away();
   await enqueuer.reschedule(SHARD, SCHEDULE, null, 5);
-  await openRedis(open.redis, 5_000);
+  await openRedis(open.redis, 5_000, processTime);
   await enqueuer.reschedule(SHARD, SCHEDULE, Date.now() + 1_000, 1);
   await enqueuer.retry();
   expect(await due()).toEqual([SCHEDULE]);
@@ -57,7 +58,7 @@ it('a message that is canceled while its offer waits is not queued', async () =>
   await away();
   enqueuer.enqueue(SHARD, entry('m1', Date.now()));
   await settled(1);
-  await openRedis(open.redis, 5_000);
+  await openRedis(open.redis, 5_000, processTime);
   expect(await enqueuer.cancel(SHARD, ['m1'])).toBeNull();
   await enqueuer.retry();
   expect(await due()).toEqual([]);
@@ -66,7 +67,7 @@ it('a message that is canceled while its offer waits is not queued', async () =>
 it('what nothing waits for goes in at once', async () => {
   await away();
   await enqueuer.reschedule(SHARD, SCHEDULE, Date.now() + HOUR / 2, 1);
-  await openRedis(open.redis, 5_000);
+  await openRedis(open.redis, 5_000, processTime);
   await enqueuer.reschedule(SHARD, scheduleEntry(1, 'other'), Date.now() + 1_000, 1);
   expect(await due()).toEqual([scheduleEntry(1, 'other')]);
   await enqueuer.retry();

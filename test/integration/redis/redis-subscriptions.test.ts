@@ -7,6 +7,7 @@ import { Channels } from '../../../src/redis/channels.js';
 import { createRedis, createSubscriber, openRedis } from '../../../src/redis/connect.js';
 import { Subscriptions } from '../../../src/redis/subscriptions.js';
 import { freshRedis, ownRedis, type OwnStore } from '../../support/stores.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const TIMEOUT_MS = 300;
 
@@ -71,7 +72,7 @@ beforeEach(async () => {
   publisher = createRedis({ url: store.url, timeoutMs: TIMEOUT_MS, onTrouble: () => undefined }) as Redis;
   const through = Object.assign(new URL(store.url), { port: String(port) }).href;
   subscriber = createSubscriber({ url: through, timeoutMs: TIMEOUT_MS, onTrouble: () => undefined });
-  await Promise.all([openRedis(publisher, 5_000), openRedis(subscriber, 5_000)]);
+  await Promise.all([openRedis(publisher, 5_000, processTime), openRedis(subscriber, 5_000, processTime)]);
   unhandled.length = 0;
   process.on('unhandledRejection', note);
 });

@@ -19,6 +19,7 @@ import {
   untilState,
   type Metronome,
 } from '../../support/work.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const EACH_SECOND = '* * * * * *';
 const NEW_YEAR = '0 0 1 1 *';
@@ -294,7 +295,7 @@ describe.concurrent('an active schedule', () => {
       timeoutMs: 5_000,
       onTrouble: () => undefined,
     });
-    await openRedis(redis, 5_000);
+    await openRedis(redis, 5_000, processTime);
     for (const id of ids) {
       const state = await scheduleOf(node, id);
       expect(state, id).toMatchObject({ state: 'active' });

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { Semaphore } from '../../../src/actor/semaphore.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -24,7 +25,7 @@ describe('slots', () => {
   });
 
   it('that come free one by one wait for each other, but not for long', async () => {
-    const slots = new Semaphore(8, { gather: { slots: 2, forMs: 5 } });
+    const slots = new Semaphore(8, { gather: { time: processTime, slots: 2, forMs: 5 } });
     await slots.acquire(8).granted;
     const first = slots.acquire(4).granted;
     slots.release(1);
