@@ -3,7 +3,7 @@
 import type { Evidence, ExplainFacts, FailedAttempt, OccurrenceRecord, Verdict } from './explain-facts.js';
 import { fromNowOn, instant, latency } from './explain-words.js';
 import { toWireMessageId } from './ids.js';
-import { skipKind } from './occurrence.js';
+import { CHANGE_REASONS, skipKind } from './occurrence.js';
 
 /** Less than this after its due time is on time. */
 const ON_TIME_MS = 100;
@@ -107,6 +107,13 @@ function tellSkipped(record: OccurrenceRecord, facts: ExplainFacts): Told {
     text: `It did not run: ${why}.`,
     evidence: [...evidence, { atMs: record.createdAtMs, text: `recorded as skipped: ${reason}` }, ...covers],
   });
+  if (CHANGE_REASONS.some((change) => change === reason)) {
+    return told(
+      `it had been due for ${latency(latenessOf(record))} and was not fired yet when the schedule was ${reason} at ` +
+        `${instant(record.createdAtMs)}; nothing is sent by a former definition`,
+      grantBefore(record, facts),
+    );
+  }
   switch (skipKind(reason)) {
     case 'overlap':
       return told(
@@ -118,14 +125,19 @@ function tellSkipped(record: OccurrenceRecord, facts: ExplainFacts): Told {
     case 'key_held':
       return told(`its work is another message's already: ${reason}`);
     case 'misfire': {
-      const lateMs = record.createdAtMs - (record.occurrenceAtMs ?? record.createdAtMs);
+      const lateMs = latenessOf(record);
       const policy = schedule === null ? '' : ` (misfire policy "${schedule.misfire}")`;
       return told(
         `nobody could fire it until ${instant(record.createdAtMs)}, ${latency(lateMs)} late, and what is so late is left out${policy}`,
-        grantOf(facts).filter(({ atMs }) => atMs !== null && atMs <= record.createdAtMs),
+        grantBefore(record, facts),
       );
     }
   }
+}
+
+/** How long after its nominal time the record was written. */
+function latenessOf(record: OccurrenceRecord): number {
+  return record.createdAtMs - (record.occurrenceAtMs ?? record.createdAtMs);
 }
 
 interface Cause {
@@ -195,6 +207,10 @@ function grantOf({ shard }: ExplainFacts): Evidence[] {
   if (shard?.grantedAtMs == null) return [];
   const text = `shard ${shard.shard} was granted to ${shard.node ?? 'nobody'} with epoch ${shard.epoch}`;
   return [{ atMs: shard.grantedAtMs, text }];
+}
+
+function grantBefore(record: OccurrenceRecord, facts: ExplainFacts): Evidence[] {
+  return grantOf(facts).filter(({ atMs }) => atMs !== null && atMs <= record.createdAtMs);
 }
 
 function fired(record: OccurrenceRecord): Evidence {

@@ -26,7 +26,11 @@ const KEY_HELD = 'idempotency key ';
 /** The reasons for skipping an occurrence, without the keys and messages that their texts may name. */
 export const SKIP_KINDS = ['misfire', 'overlap', 'overlap_full', 'key_held'] as const;
 
-/** Which kind the reason on a skipped occurrence's record is. */
+/** The reasons for skipping what was due and not fired yet when its schedule was changed. They are words of the change log too. */
+export const CHANGE_REASONS = ['edited', 'paused', 'deleted'] as const;
+export type ChangeReason = (typeof CHANGE_REASONS)[number];
+
+/** Which kind the reason is that a firing put on a skipped occurrence's record. */
 export function skipKind(reason: string): (typeof SKIP_KINDS)[number] {
   if (reason === OVERLAP) return 'overlap';
   if (reason === OVERLAP_FULL) return 'overlap_full';
