@@ -165,6 +165,7 @@ async function startWith({ config, log, identity, pools, redis, metrics }: Store
     clock,
     {
       everyMs: config.CARILLON_MAINTENANCE_EVERY_MS,
+      summarizeEveryMs: config.CARILLON_SUMMARIZE_EVERY_MS,
       retentionMs: config.CARILLON_RETENTION_MS,
       ...delayMax(config),
     },

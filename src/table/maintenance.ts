@@ -7,9 +7,12 @@ import type { ClockCheck } from './clock-check.js';
 import type { Database } from './database.js';
 import { timestamp } from './message-columns.js';
 import { dropOldPartitions, ensurePartitions, type PartitionBounds } from './partitions.js';
+import { Summaries } from './summaries.js';
 
 export interface MaintenanceSettings {
   readonly everyMs: number;
+  /** Left out: the indexes are summarized when the rest is done. */
+  readonly summarizeEveryMs?: number;
   readonly delayMaxMs: number;
   readonly retentionMs: number;
 }
@@ -32,7 +35,8 @@ export class Maintenance {
   readonly #settings: MaintenanceSettings;
   readonly #log: Logger;
   readonly #clocks: Pick<ClockCheck, 'agree'> | null;
-  #timer: NodeJS.Timeout | null = null;
+  readonly #summaries: Summaries;
+  readonly #timers: NodeJS.Timeout[] = [];
   #underWay: Promise<void> = Promise.resolve();
 
   /** With `clocks` nothing is deleted while they disagree. */
@@ -44,6 +48,7 @@ export class Maintenance {
     clocks: Pick<ClockCheck, 'agree'> | null = null,
   ) {
     this.#database = database;
+    this.#summaries = new Summaries(database);
     this.#clock = clock;
     this.#settings = settings;
     this.#log = log;
@@ -51,15 +56,22 @@ export class Maintenance {
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => {
-      this.#underWay = this.#underWay.then(() => this.run()).catch((error: unknown) => this.#failed(error));
-    }, this.#settings.everyMs);
+    if (this.#timers.length > 0) return;
+    const { everyMs, summarizeEveryMs } = this.#settings;
+    this.#every(everyMs, () => this.run());
+    if (summarizeEveryMs !== undefined) this.#every(summarizeEveryMs, () => this.#summaries.run());
   }
 
   async stop(): Promise<void> {
-    if (this.#timer !== null) clearInterval(this.#timer);
-    this.#timer = null;
+    for (const timer of this.#timers.splice(0)) clearInterval(timer);
     await this.#underWay;
+  }
+
+  #every(periodMs: number, work: () => Promise<void>): void {
+    const turn = (): void => {
+      this.#underWay = this.#underWay.then(work).catch((error: unknown) => this.#failed(error));
+    };
+    this.#timers.push(setInterval(turn, periodMs));
   }
 
   async run(): Promise<void> {
@@ -68,6 +80,7 @@ export class Maintenance {
     const onPostponed = (partitions: readonly string[]): void =>
       this.#log.warn({ partitions }, 'partitions are locked by somebody: left to the next time');
     const made = await ensurePartitions(this.#database, partitionBounds(nowMs, this.#settings), onPostponed);
+    await this.#summaries.run();
     if (this.#clocks !== null && !(await this.#clocks.agree())) {
       this.#log.error({ made }, 'the clocks of Redis, PostgreSQL and this node disagree: nothing old is deleted');
       return;
