@@ -127,6 +127,7 @@ function makeMaintenance({ database, clock, config, log }: NodePorts, clocks: Cl
   const settings = {
     time,
     everyMs: config.CARILLON_MAINTENANCE_EVERY_MS,
+    summarizeEveryMs: config.CARILLON_SUMMARIZE_EVERY_MS,
     retentionMs: config.CARILLON_RETENTION_MS,
     delayMaxMs: config.CARILLON_DELAY_MAX_MS,
   };

@@ -351,6 +351,12 @@ export const SETTINGS = {
     DAY,
     'How often partitions are made and dropped, and keys expired.',
   ),
+  CARILLON_SUMMARIZE_EVERY_MS: integer(
+    MINUTE,
+    SECOND,
+    HOUR,
+    'How often the indexes by time are summarized for what was written since; until then, lists by time read that part of PostgreSQL.',
+  ),
 } as const satisfies Record<string, Setting>;
 
 export type SettingName = keyof typeof SETTINGS;

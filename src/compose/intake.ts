@@ -28,5 +28,6 @@ export function makeIntake(ports: NodePorts, recorder: Recorder, enqueuer: Enque
     },
     onAccept: hooks.onAccept,
     onTier: hooks.onTier,
+    onSkipped: (reasons) => hooks.onFired(0, reasons),
   });
 }

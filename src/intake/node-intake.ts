@@ -1,5 +1,6 @@
 // The intake of a node: commits to PostgreSQL, then tells Redis, then wakes the actor. See intake.ts for what it promises.
 
+import type { OnSkipped } from '../postgres/schedules/passed-over.js';
 import type { RandomBytes, Clock, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import { ID_RANDOM_BYTES, type MessageId } from '../domain/ids.js';
@@ -55,6 +56,7 @@ export class NodeIntake implements Intake {
   readonly #cancellation: Cancellation;
   readonly #onAccept: OnAccept;
   readonly #onTier: OnTier;
+  readonly #onSkipped: OnSkipped;
 
   constructor(parts: {
     database: Database;
@@ -66,6 +68,7 @@ export class NodeIntake implements Intake {
     settings: IntakeSettings;
     onAccept?: OnAccept;
     onTier?: OnTier;
+    onSkipped?: OnSkipped;
   }) {
     this.#database = parts.database;
     this.#recorder = parts.recorder;
@@ -80,6 +83,7 @@ export class NodeIntake implements Intake {
     });
     this.#onAccept = parts.onAccept ?? (() => undefined);
     this.#onTier = parts.onTier ?? (() => undefined);
+    this.#onSkipped = parts.onSkipped ?? (() => undefined);
   }
 
   async accept(submissions: readonly Submission[]): Promise<Acceptance[]> {
@@ -107,6 +111,7 @@ export class NodeIntake implements Intake {
       { tenantId, id, shard, definition },
       (existing) => stateAfterSave(existing, definition, nowMs),
       nowMs,
+      this.#onSkipped,
     );
     if (changed) await this.#place(schedule);
     return schedule;
@@ -125,6 +130,7 @@ export class NodeIntake implements Intake {
       },
       nowMs,
       onGroup: (placed) => this.#placeAll(tenantId, placed, nowMs),
+      onSkipped: this.#onSkipped,
     });
   }
 
@@ -142,7 +148,7 @@ export class NodeIntake implements Intake {
   }
 
   async deleteSchedule(tenantId: number, id: string): Promise<boolean> {
-    const deleted = await deleteSchedule(this.#database, { tenantId, id }, this.#nowMs());
+    const deleted = await deleteSchedule(this.#database, { tenantId, id }, this.#nowMs(), this.#onSkipped);
     if (deleted === null) return false;
     await this.#enqueuer.reschedule(deleted.shard, scheduleEntry(tenantId, id), null, deleted.generation);
     return true;
@@ -184,7 +190,7 @@ export class NodeIntake implements Intake {
     id: string,
     decide: Parameters<typeof changeScheduleState>[2],
   ): Promise<Schedule> {
-    const saved = await changeScheduleState(this.#database, { tenantId, id }, decide, this.#nowMs());
+    const saved = await changeScheduleState(this.#database, { tenantId, id }, decide, this.#nowMs(), this.#onSkipped);
     if (saved === null) throw noSuchSchedule(id);
     if (saved.changed) await this.#place(saved.schedule);
     return saved.schedule;

@@ -209,6 +209,14 @@ async function makePartition(connection: Queryable, table: string, name: string,
     `create table if not exists ${name} (like ${table} including defaults including constraints) ${STORAGE[table] ?? ''}`,
   );
   await connection.text(`alter table ${table} attach partition ${name} for values from ('${from}') to ('${to}')`);
+  // Attached indexes are made like their parents, whose storage cannot be changed; see summaries.ts.
+  const indexes = await connection.text<{ name: string }>(
+    `select i.relname as name from pg_index x join pg_class i on i.oid = x.indexrelid join pg_class t on t.oid = x.indrelid
+     join pg_am a on a.oid = i.relam
+     where t.relname = $1 and t.relnamespace = current_schema()::regnamespace and a.amname = 'brin'`,
+    [name],
+  );
+  for (const index of indexes) await connection.text(`alter index ${index.name} set (autosummarize = off)`);
 }
 
 /** The week of an id's partition, in milliseconds since the epoch: for tests and tools. */

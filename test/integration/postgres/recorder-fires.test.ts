@@ -114,7 +114,7 @@ describe('a fire', () => {
     expect(await read()).toMatchObject({ nextFireAtMs: nowMs, lastFireAtMs: null });
   });
 
-  it('of a schedule that was paused, edited or deleted meanwhile does nothing', async () => {
+  it('of a schedule that was paused, edited or deleted meanwhile does nothing; the pause has recorded what was due', async () => {
     const paused = await save('paused', {});
     await changeScheduleState(table.database, paused, () => ({ state: 'paused', nextFireAtMs: null }), nowMs);
     expect((await table.recorder.fire(fireOf(paused))).result).toBe('changed');
@@ -126,7 +126,8 @@ describe('a fire', () => {
     const deleted = await save('deleted', {});
     await table.database.run('delete-schedule', [deleted.tenantId, deleted.id]);
     expect((await table.recorder.fire(fireOf(deleted))).result).toBe('changed');
-    for (const one of [paused, edited, deleted]) expect(await rows(one)).toEqual([]);
+    expect(await rows(paused)).toEqual([{ state: 'skipped', reason: 'paused', held: false }]);
+    for (const one of [edited, deleted]) expect(await rows(one)).toEqual([]);
   });
 
   it('of many schedules in one group fires those that may and leaves the others', async () => {
