@@ -5,11 +5,11 @@ import type { Logger } from 'pino';
 import { CarillonError } from '../domain/errors.js';
 import type { MessageId } from '../domain/ids.js';
 import { SweepSummary, type SweepEnd, type SweepName } from './sweep-summary.js';
-import { promote } from './sweeps/promote.js';
+import { announce, promote, type Announced } from './sweeps/promote.js';
 import { rescue, RESCUE_START } from './sweeps/rescue.js';
 import type { SweepParts, Swept, SweptShard } from './sweeps/sweep.js';
+import { SweepTurns } from './sweep-turns.js';
 import type { ShardActor } from './shard-actor.js';
-import { Semaphore } from './semaphore.js';
 import type { Cancel, ProcessTime } from '../domain/clock.js';
 
 export interface SweeperSettings {
@@ -55,7 +55,7 @@ export class Sweeper {
   readonly #settings: SweeperSettings;
   readonly #log: Logger;
   readonly #time: ProcessTime;
-  readonly #slots = new Semaphore(MAX_SWEEPS);
+  readonly #turns = new SweepTurns(MAX_SWEEPS);
   readonly #shards = new Map<number, Timers>();
   readonly #underWay = new Set<Promise<void>>();
   readonly #summary: SweepSummary;
@@ -183,18 +183,18 @@ export class Sweeper {
   }
 
   async #sweep(name: SweepName, timers: Timers, run: Run): Promise<void> {
-    await this.#slots.acquire(1).granted;
+    const announced = name === 'promote' ? await this.#announceEarly(timers) : null;
+    await this.#turns.acquire(announced?.completedAtMs ?? this.#parts.clock.nowMs() - run.overdueMs);
     run.started = true;
     const { actor } = timers;
     const startedAtMs = this.#time.monotonicMs();
     try {
       if (!this.#isCurrent(timers)) return;
-      const swept = {
-        shard: actor.shard,
-        epoch: actor.epoch,
-        wake: (dueAtMs: number) => actor.wake(dueAtMs),
-      };
-      const result = await this.#sweepOnce(name, timers, swept, run.overdueMs);
+      const swept = this.#sweptShard(actor);
+      const result =
+        name === 'promote'
+          ? await promote(this.#parts, swept, announced)
+          : await this.#rescue(timers, swept, run.overdueMs);
       this.#report(name, timers, result, this.#time.monotonicMs() - startedAtMs);
       if (!result.fenced) return;
       // Fenced by the next epoch of this very actor: either it has it by now, or it is about to be added again with it.
@@ -205,12 +205,32 @@ export class Sweeper {
       this.#ended({ sweep: name, result: 'failed', queued: 0, read: 0, durationMs, behindMs: 0 });
       this.#failed(name, timers, error);
     } finally {
-      this.#slots.release(1);
+      this.#turns.release();
     }
   }
 
-  async #sweepOnce(name: SweepName, timers: Timers, swept: SweptShard, overdueMs: number): Promise<Swept> {
-    if (name === 'promote') return promote(this.#parts, swept);
+  #sweptShard(actor: ShardActor): SweptShard {
+    return {
+      shard: actor.shard,
+      epoch: actor.epoch,
+      wake: (dueAtMs) => actor.wake(dueAtMs),
+      pass: (dueAtMs) => this.#turns.pass(dueAtMs),
+    };
+  }
+
+  /**
+   * Announces a shard's new horizon before its turn comes: what is accepted for it meanwhile need not wait for the sweep. Does not reject: the sweep
+   * itself announces again, and fails.
+   */
+  async #announceEarly(timers: Timers): Promise<Announced | null> {
+    try {
+      return this.#isCurrent(timers) ? await announce(this.#parts, this.#sweptShard(timers.actor)) : null;
+    } catch {
+      return null;
+    }
+  }
+
+  async #rescue(timers: Timers, swept: SweptShard, overdueMs: number): Promise<Swept> {
     const result = await rescue(this.#parts, swept, overdueMs, timers.rescued, timers.takenAtMs);
     timers.rescued = result.position;
     return result;

@@ -75,6 +75,7 @@ async function rescueMessages(
     const last = rows.at(-1);
     if (last !== undefined && rows.length === settings.batch) {
       afterId = last.id;
+      await swept.pass?.(last.dueAtMs);
       continue;
     }
     if (wrapped) return { queued, read, fenced: false, behindMs, position: RESCUE_START };

@@ -24,6 +24,8 @@ export interface SweptShard {
   readonly shard: number;
   readonly epoch: number;
   readonly wake: (dueAtMs: number) => void;
+  /** Asked before each batch but the first: waits while others have work that is due sooner than this. */
+  readonly pass?: (dueAtMs: number) => Promise<void>;
 }
 
 export interface Swept {

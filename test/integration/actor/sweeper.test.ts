@@ -118,3 +118,49 @@ it('a rescue goes on where the one before ended, and begins again after the last
   expect(await open.redis.zcard(open.keys(shard).due)).toBe(25);
   expect(position).not.toBe(RESCUE_START);
 });
+
+it('of many lost shards all announce their horizons before the first is filled, and their soonest work is filled first (issue 12, 9)', async () => {
+  const shards = Array.from({ length: 12 }, (_, index) => shard * 1_000 + index);
+  const firstMs = table.clock.value + 60_000;
+  const rows = shards.flatMap((of, index) =>
+    [0, 1, 2].map((round) =>
+      pending(aMessage({ tenantId: table.tenantId, shard: of, dueAtMs: firstMs + round * 60_000 + index * 1_000 })),
+    ),
+  );
+  await table.database.run('insert-messages', messageColumns(rows));
+  for (const of of shards) await open.queue.fence(of, EPOCH);
+
+  const filled: { readonly shard: number; readonly dueAtMs: number }[] = [];
+  const announced: number[] = [];
+  let atFirst: number | null = null;
+  const watched: Partial<Pick<typeof open.queue, 'announce' | 'promote'>> = {
+    announce: async (of, epoch, horizonAtMs) => {
+      const result = await open.queue.announce(of, epoch, horizonAtMs);
+      announced.push(of);
+      return result;
+    },
+    promote: (of, epoch, entries) => {
+      atFirst ??= announced.length;
+      for (const { dueAtMs } of entries) filled.push({ shard: of, dueAtMs });
+      return open.queue.promote(of, epoch, entries);
+    },
+  };
+  const queue = new Proxy(open.queue, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(watched, name) ?? Reflect.get(target, name);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+  // A batch of two brings one new row: the last one is read again.
+  parts = { ...parts, queue, settings: { ...parts.settings, batch: 2 } };
+  sweeper = aSweeper(HOUR, HOUR, shards.length);
+  for (const of of shards) add(anActor(of), true);
+  await expect.poll(() => sweeper?.backlog, { timeout: 10_000 }).toBe(0);
+  parts = { ...parts, queue: open.queue, settings: { ...parts.settings, batch: 1 } };
+
+  expect(atFirst).toBe(shards.length);
+  const roundOf = ({ dueAtMs }: { readonly dueAtMs: number }): number => Math.floor((dueAtMs - firstMs) / 60_000);
+  const lastOfFirstRound = filled.findLastIndex((entry) => roundOf(entry) === 0);
+  const firstOfLastRound = filled.findIndex((entry) => roundOf(entry) === 2);
+  expect(lastOfFirstRound).toBeLessThan(firstOfLastRound);
+});
