@@ -4,8 +4,8 @@ import { startNode, type Node } from './compose.js';
 import type { Logger } from 'pino';
 import { type Config, readConfig } from './config.js';
 import { CarillonError } from './domain/errors.js';
-import { heapFault } from './compose/heap.js';
-import { startFault } from './compose/start-fault.js';
+import { heapError } from './compose/heap.js';
+import { startError } from './compose/start-error.js';
 import { createLogger, UNHANDLED_REJECTION } from './telemetry/logger.js';
 import { processTime } from './time/process-time.js';
 
@@ -22,9 +22,9 @@ function configOrExit(): Config {
   }
 }
 
-function exitOn(fault: string | null, log: Logger): void {
-  if (fault === null) return;
-  log.fatal(fault);
+function exitOn(problem: string | null, log: Logger): void {
+  if (problem === null) return;
+  log.fatal(problem);
   process.exit(1);
 }
 
@@ -61,15 +61,15 @@ function stopOn(signal: NodeJS.Signals, node: Promise<Node>, config: Config, log
 export function main(): void {
   const config = configOrExit();
   const log = createLogger(config.CARILLON_NODE_NAME, config.CARILLON_LOG_LEVEL);
-  exitOn(heapFault(config), log);
+  exitOn(heapError(config), log);
   reportUnhandled(log);
   const node = startNode(config, log);
   stopOn('SIGTERM', node, config, log);
   stopOn('SIGINT', node, config, log);
   node.catch((error: unknown) => {
-    const fault = startFault(error, config);
-    if (fault === null) log.fatal({ err: error }, 'the node could not start');
-    else log.fatal(fault);
+    const problem = startError(error, config);
+    if (problem === null) log.fatal({ err: error }, 'the node could not start');
+    else log.fatal(problem);
     process.exit(1);
   });
 }

@@ -140,13 +140,13 @@ describe('imports', () => {
     );
   });
 
-  it('of the domain are its own, hashing, and the cron parser in domain/cron', () => {
+  it('of the domain are its own, hashing, bounded caches, and the cron parser in domain/cron', () => {
     report(
       sources
         .filter(({ file }) => file.startsWith('src/domain/'))
         .flatMap((source) =>
           importsOf(source)
-            .filter((name) => !name.startsWith('src/domain/') && name !== 'node:crypto')
+            .filter((name) => !name.startsWith('src/domain/') && name !== 'node:crypto' && name !== 'lru-cache')
             .filter((name) => !(name === 'cron-parser' && source.file.startsWith('src/domain/cron/')))
             .map((name) => `${source.file} imports ${name}`),
         ),
@@ -256,12 +256,12 @@ describe('the clock and chance', () => {
   });
 
   it('of chance are taken in compose only, save for the id of a signature', () => {
-    const chance = /\bMath\.random\b|\brandom(?:Bytes|UUID|Int)\b/;
+    const random = /\bMath\.random\b|\brandom(?:Bytes|UUID|Int)\b/;
     const mayTake = ['src/compose.ts', 'src/delivery/signing.ts'];
     report(
       uses(
         sources.filter(({ file }) => !mayTake.includes(file)),
-        chance,
+        random,
       ),
     );
   });

@@ -14,7 +14,7 @@ export interface SweepEnd {
   readonly queued: number;
   readonly read: number;
   readonly durationMs: number;
-  /** By how much the queue had fallen behind what the sweep is to see to. */
+  /** By how much Redis had fallen behind what the sweep is to see to. */
   readonly behindMs: number;
 }
 
@@ -34,15 +34,15 @@ interface Pass {
 
 export class SweepSummary {
   readonly #log: Logger;
-  readonly #tellEveryMs: number;
+  readonly #logEveryMs: number;
   readonly #passes = new Map<SweepName, Pass>();
   readonly #time: ProcessTime;
   #cancelTell: Cancel | null = null;
 
-  constructor(log: Logger, time: ProcessTime, tellEveryMs = TELL_EVERY_MS) {
+  constructor(log: Logger, time: ProcessTime, logEveryMs = TELL_EVERY_MS) {
     this.#log = log;
     this.#time = time;
-    this.#tellEveryMs = tellEveryMs;
+    this.#logEveryMs = logEveryMs;
   }
 
   add({ sweep, result, queued, read, durationMs, behindMs }: SweepEnd): void {
@@ -57,11 +57,11 @@ export class SweepSummary {
     pass.longestMs = Math.max(pass.longestMs, durationMs);
     pass.behindMs = Math.max(pass.behindMs, behindMs);
     this.#passes.set(sweep, pass);
-    this.#cancelTell ??= this.#time.after(this.#tellEveryMs, () => this.tell());
+    this.#cancelTell ??= this.#time.after(this.#logEveryMs, () => this.log());
   }
 
   /** Says what has ended since the last time, at once. */
-  tell(): void {
+  log(): void {
     this.#cancelTell?.();
     this.#cancelTell = null;
     for (const [sweep, { durationMs, longestMs, behindMs, ...counts }] of this.#passes) {

@@ -9,7 +9,7 @@ import { promote } from './sweeps/promote.js';
 import { rescue, RESCUE_START } from './sweeps/rescue.js';
 import type { SweepParts, Swept, SweptShard } from './sweeps/sweep.js';
 import type { ShardActor } from './shard-actor.js';
-import { Slots } from './slots.js';
+import { Semaphore } from './semaphore.js';
 import type { Cancel, ProcessTime } from '../domain/clock.js';
 
 export interface SweeperSettings {
@@ -21,7 +21,7 @@ export interface SweeperSettings {
   readonly onSwept?: (end: SweepEnd) => void;
 }
 
-/** Sweeps at once: they share the table with deliveries, which come first. */
+/** Sweeps at once: they share PostgreSQL with deliveries, which come first. */
 const MAX_SWEEPS = 4;
 /** Work less late than this is on its way. */
 const OVERDUE_MS = 5_000;
@@ -34,17 +34,17 @@ interface Run {
   overdueMs: number;
   started: boolean;
   /** Asked for while it was under way: it runs once more, with so much overdue. */
-  again: number | null;
+  retry: number | null;
 }
 
 interface Timers {
   readonly actor: ShardActor;
   readonly handles: Map<SweepName | 'rescue soon', Cancel>;
   readonly runs: Map<SweepName, Run>;
-  /** Sweeps that ended because the queue had a newer epoch than the actor yet. */
+  /** Sweeps that ended because Redis had a newer epoch than the actor yet. */
   readonly cutOff: Set<SweepName>;
   rescued: MessageId;
-  /** How far behind the last sweep of each kind found the queue, in milliseconds. */
+  /** How far behind the last sweep of each kind found Redis, in milliseconds. */
   readonly behindMs: Map<SweepName, number>;
   /** When the shard was taken or its epoch renewed last, by Redis's clock. */
   takenAtMs: number;
@@ -55,7 +55,7 @@ export class Sweeper {
   readonly #settings: SweeperSettings;
   readonly #log: Logger;
   readonly #time: ProcessTime;
-  readonly #slots = new Slots(MAX_SWEEPS);
+  readonly #slots = new Semaphore(MAX_SWEEPS);
   readonly #shards = new Map<number, Timers>();
   readonly #underWay = new Set<Promise<void>>();
   readonly #summary: SweepSummary;
@@ -96,10 +96,10 @@ export class Sweeper {
   }
 
   /**
-   * The table was away and is back: what it committed in the last moment without the answer being heard is in no queue. It is looked for
+   * PostgreSQL was unavailable and is back: what it committed in the last moment without the answer being heard is in no queue. It is looked for
    * as soon as it can be told from what is on its way, instead of when the period comes round.
    */
-  hasten(): void {
+  sweepSoon(): void {
     for (const timers of this.#shards.values()) this.#rescueSoon(timers);
   }
 
@@ -114,7 +114,7 @@ export class Sweeper {
   async stop(): Promise<void> {
     for (const shard of [...this.#shards.keys()]) this.remove(shard);
     await Promise.all(this.#underWay);
-    this.#summary.tell();
+    this.#summary.log();
   }
 
   #begin(actor: ShardActor): Timers {
@@ -165,25 +165,25 @@ export class Sweeper {
   #run(name: SweepName, timers: Timers, overdueMs: number): void {
     const known = timers.runs.get(name);
     if (known?.started === true) {
-      known.again = Math.min(known.again ?? overdueMs, overdueMs);
+      known.retry = Math.min(known.retry ?? overdueMs, overdueMs);
       return;
     }
     if (known !== undefined) {
       known.overdueMs = Math.min(known.overdueMs, overdueMs);
       return;
     }
-    const run: Run = { overdueMs, started: false, again: null };
+    const run: Run = { overdueMs, started: false, retry: null };
     timers.runs.set(name, run);
     const work = this.#sweep(name, timers, run).finally(() => {
       this.#underWay.delete(work);
       timers.runs.delete(name);
-      if (run.again !== null && this.#isCurrent(timers)) this.#run(name, timers, run.again);
+      if (run.retry !== null && this.#isCurrent(timers)) this.#run(name, timers, run.retry);
     });
     this.#underWay.add(work);
   }
 
   async #sweep(name: SweepName, timers: Timers, run: Run): Promise<void> {
-    await this.#slots.take(1).granted;
+    await this.#slots.acquire(1).granted;
     run.started = true;
     const { actor } = timers;
     const startedAtMs = this.#time.monotonicMs();
@@ -199,7 +199,7 @@ export class Sweeper {
       if (!result.fenced) return;
       // Fenced by the next epoch of this very actor: either it has it by now, or it is about to be added again with it.
       if (actor.epoch === swept.epoch) timers.cutOff.add(name);
-      else run.again = run.overdueMs;
+      else run.retry = run.overdueMs;
     } catch (error) {
       const durationMs = this.#time.monotonicMs() - startedAtMs;
       this.#ended({ sweep: name, result: 'failed', queued: 0, read: 0, durationMs, behindMs: 0 });

@@ -15,7 +15,7 @@ const MESSAGES_WITHIN_MS = 10_000;
 /** Close reasons have at most 123 bytes; ws throws at a longer one. */
 const REASON_MAX_BYTES = 123;
 
-/** What a token is worth. `unavailable`: the table, which knows tokens, is away. */
+/** What a token is worth. `unavailable`: PostgreSQL, which knows tokens, is away. */
 export type TokenVerdict = 'admin' | 'tenant' | 'unknown' | 'unavailable';
 
 export interface AdminSocketParts {
@@ -173,7 +173,7 @@ export class AdminSocket implements Viewer {
         this.close(CLOSE.unauthorized, 'invalid token: it is not known, was revoked or has expired');
         return;
       case 'unavailable':
-        this.close(CLOSE.unavailable, 'the table (PostgreSQL) is away: the token cannot be checked');
+        this.close(CLOSE.unavailable, 'PostgreSQL is unavailable: the token cannot be checked');
     }
   }
 

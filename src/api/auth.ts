@@ -1,6 +1,7 @@
 // Who is calling: bearer tokens looked up by their hash, remembered for a moment in a cache of bounded size.
 
 import { timingSafeEqual } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Clock, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import type { Queryable } from '../postgres/database.js';
@@ -15,7 +16,7 @@ import {
 import { within } from '../time/waiting.js';
 
 /** Most tokens a node remembers, known ones and unknown ones apart: a flood of wrong tokens must not push out right ones. */
-export const TOKEN_CACHE_ENTRIES = { known: 10_000, unknown: 1_000 } as const;
+const TOKEN_CACHE_ENTRIES = { known: 10_000, unknown: 1_000 } as const;
 const TOKEN_MAX_BYTES = 4_096;
 
 interface Remembered {
@@ -24,9 +25,9 @@ interface Remembered {
 }
 
 export class Authenticator {
-  readonly #known = new Map<string, Remembered>();
-  readonly #unknown = new Map<string, Remembered>();
-  /** Look-ups under way: a burst with one token asks the table once. */
+  readonly #known = new LRUCache<string, Remembered>({ max: TOKEN_CACHE_ENTRIES.known });
+  readonly #unknown = new LRUCache<string, Remembered>({ max: TOKEN_CACHE_ENTRIES.unknown });
+  /** Look-ups under way: a burst with one token asks PostgreSQL once. */
   readonly #pending = new Map<string, Promise<TokenHolder | null>>();
 
   constructor(
@@ -55,11 +56,7 @@ export class Authenticator {
     this.#known.delete(key);
     this.#unknown.delete(key);
     if (this.cacheMs > 0) {
-      const [cache, limit] =
-        token === null
-          ? ([this.#unknown, TOKEN_CACHE_ENTRIES.unknown] as const)
-          : ([this.#known, TOKEN_CACHE_ENTRIES.known] as const);
-      if (cache.size >= limit) dropOldest(cache);
+      const cache = token === null ? this.#unknown : this.#known;
       cache.set(key, { token, untilMs: this.clock.nowMs() + this.cacheMs });
     }
     const holder = this.#holderOf(token);
@@ -78,11 +75,6 @@ export class Authenticator {
     if (lastUsedAtMs !== null && nowMs - lastUsedAtMs < TOKEN_USE_EVERY_MS) return;
     recordTokenUse(this.table, hash, nowMs).catch(() => undefined);
   }
-}
-
-function dropOldest(cache: Map<string, unknown>): void {
-  const oldest = cache.keys().next();
-  if (oldest.done !== true) cache.delete(oldest.value);
 }
 
 /** The token of an Authorization header, or null when it is no bearer token. */

@@ -3,7 +3,7 @@
 import { Type } from '@sinclair/typebox';
 import { CarillonError, invariant } from '../domain/errors.js';
 import { BatchItems, noList } from './batch-splitter.js';
-import { foreseenFault } from './faults.js';
+import { expectedError } from './error-answers.js';
 import { isWellFormed } from './header-text.js';
 import { parseJsonPart } from './json-body.js';
 import { inTurns } from './turns.js';
@@ -21,7 +21,7 @@ export const ITEM = {
   bodyBase64: nullable('In place of body, for bytes that are not UTF-8'),
   queue: nullable('Not implemented yet'),
 };
-export const ItemFault = Type.Object({ error: Type.String(), status: Type.Integer() });
+export const ItemError = Type.Object({ error: Type.String(), status: Type.Integer() });
 
 /** The answer in place of a result. */
 export interface Refused {
@@ -34,9 +34,9 @@ export function judged<Result>(read: () => Result): Result | Refused {
   try {
     return read();
   } catch (error) {
-    const fault = foreseenFault(error);
-    if (fault === null) throw error;
-    return { error: fault.text, status: fault.status };
+    const problem = expectedError(error);
+    if (problem === null) throw error;
+    return { error: problem.text, status: problem.status };
   }
 }
 

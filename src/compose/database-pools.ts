@@ -21,7 +21,7 @@ export interface DatabasePools {
 }
 
 /** How CARILLON_DATABASE_POOL is shared out; at least one connection each. */
-export function poolSizes(connections: number): { work: number; accepts: number; reads: number } {
+function poolSizes(connections: number): { work: number; accepts: number; reads: number } {
   const third = Math.max(1, Math.floor(connections / 3));
   return { work: connections - 2 * third, accepts: third, reads: third };
 }

@@ -12,7 +12,7 @@ export interface RedisClients {
   readonly subscriber: Redis;
   /** Connections of their own: a lock's answer is not to wait behind a delivery's script, and is not waited for as long. */
   readonly lockServers: readonly (Redis | Cluster)[];
-  /** Connects all of them. A lock server that is away is tried again in the background: a majority is enough. */
+  /** Connects all of them. A lock server that is unavailable is tried again in the background: a majority is enough. */
   open(): Promise<void>;
   disconnect(): void;
 }
@@ -23,7 +23,7 @@ export function makeRedisClients(config: Config, time: ProcessTime, log: Logger)
   const redis = createRedis({
     url,
     timeoutMs,
-    onTrouble: (error) => log.warn({ err: error }, 'the queue (Redis) cannot be reached'),
+    onTrouble: (error) => log.warn({ err: error }, 'Redis cannot be reached'),
   });
   // Those who use the same server for its data tell of its troubles.
   const subscriber = createSubscriber({ url, timeoutMs, onTrouble: () => undefined });
@@ -50,7 +50,7 @@ function makeLockServers(config: Config, log: Logger): (Redis | Cluster)[] {
     return createLockServer({
       url,
       timeoutMs,
-      onAway: (error) => log.warn({ err: error, server }, 'a lock server cannot be reached'),
+      onUnavailable: (error) => log.warn({ err: error, server }, 'a lock server cannot be reached'),
       onBack: () => log.info({ server }, 'a lock server is back'),
     });
   });

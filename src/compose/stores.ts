@@ -2,7 +2,7 @@
 
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
-import type { Chance, ProcessTime } from '../domain/clock.js';
+import type { RandomBytes, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import { ClockCheck } from '../postgres/clock-check.js';
 import type { Database } from '../postgres/database.js';
@@ -23,16 +23,16 @@ export interface Stores {
 
 const CLOCKS_EVERY_MS = 60_000;
 
-/** Throws TABLE_UNAVAILABLE or QUEUE_UNAVAILABLE when a store cannot be reached. */
+/** Throws POSTGRES_UNAVAILABLE or REDIS_UNAVAILABLE when a store cannot be reached. */
 export async function openStores(given: {
   config: Config;
   identity: string;
   time: ProcessTime;
-  chance: Chance;
+  random: RandomBytes;
   log: Logger;
   closers: Closers;
 }): Promise<Stores> {
-  const { config, identity, time, chance, log, closers } = given;
+  const { config, identity, time, random: chance, log, closers } = given;
   requireStores(config);
   const pools = openPools(config, identity, time, log);
   closers.add('PostgreSQL', () => pools.close());

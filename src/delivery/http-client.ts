@@ -46,7 +46,7 @@ export interface HttpClientSettings extends ConnectionPoolSettings {
   readonly onRefused?: (hostname: string, addresses: readonly string[]) => void;
 }
 
-export const HTTP_CLIENT_DEFAULTS = {
+const HTTP_CLIENT_DEFAULTS = {
   connectionsPerOrigin: 100,
   maxIdleConnections: 1000,
   keepAliveMs: 4000,

@@ -7,7 +7,7 @@
 
 import type pg from 'pg';
 import { cancelStatement } from './cancel-statement.js';
-import { codeOf, tableError } from './database.js';
+import { codeOf, databaseError } from './database.js';
 import type { ProcessTime } from '../domain/clock.js';
 
 /** How long after its timeout the server may end a statement before it is told to. */
@@ -81,7 +81,7 @@ export class StatementUnderWay {
       if (codeOf(error) === QUERY_CANCELED) throw new BudgetSpent();
       // The commit ended the transaction, whatever failed in it; if it did not get through, the connection is lost.
       await commit.catch((cause: unknown) => (this.#broken ??= new Error('the connection is lost', { cause })));
-      throw tableError(error);
+      throw databaseError(error);
     } finally {
       cancelLate();
     }

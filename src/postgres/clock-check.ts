@@ -54,11 +54,11 @@ export class ClockCheck {
     this.#cancelChecks = null;
   }
 
-  /** Compares the clocks now. Throws TABLE_UNAVAILABLE when PostgreSQL does not answer. */
+  /** Compares the clocks now. Throws POSTGRES_UNAVAILABLE when PostgreSQL does not answer. */
   async agree(): Promise<boolean> {
     const beforeMs = this.#clock.nowMs();
     const [row] = await this.#database.run<{ at: number }>('select-clock', []);
-    if (row === undefined) throw new CarillonError('TABLE_UNAVAILABLE', 'PostgreSQL did not say what time it is');
+    if (row === undefined) throw new CarillonError('POSTGRES_UNAVAILABLE', 'PostgreSQL did not say what time it is');
     const nowMs = this.#clock.nowMs();
     // It was read somewhere between: what lies within is no difference.
     const postgresMs = row.at < beforeMs ? row.at - beforeMs : Math.max(0, row.at - nowMs);

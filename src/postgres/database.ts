@@ -1,4 +1,4 @@
-// The one way to PostgreSQL: a pool, statements by file, times as milliseconds, and one error for "the table is away".
+// The one way to PostgreSQL: a pool, statements by file, times as milliseconds, and one error for "PostgreSQL is unavailable".
 
 import pg from 'pg';
 import { CarillonError } from '../domain/errors.js';
@@ -47,7 +47,7 @@ export interface DatabaseSettings {
 
 /** What runs statements: the pool, or one connection within a transaction. */
 export interface Queryable {
-  /** Runs sql/<name>.sql. Throws CarillonError TABLE_UNAVAILABLE when PostgreSQL cannot be reached or is stopping. */
+  /** Runs sql/<name>.sql. Throws CarillonError POSTGRES_UNAVAILABLE when PostgreSQL cannot be reached or is stopping. */
   run<Row extends object>(name: string, values?: readonly unknown[]): Promise<Row[]>;
   /** Runs a statement given as text: for DDL and for filters that are put together. `timeoutMs`: when it may take longer than others. */
   text<Row extends object>(statement: string, values?: readonly unknown[], timeoutMs?: number): Promise<Row[]>;
@@ -131,7 +131,7 @@ export class Database implements Queryable {
     } catch (error) {
       // What is away may be back elsewhere (a primary that was demoted): the pool connects anew.
       const { broken } = connectionState;
-      release(broken ?? (isAway(error) ? new Error('PostgreSQL was unavailable') : await rollBack(client)));
+      release(broken ?? (isUnavailable(error) ? new Error('PostgreSQL was unavailable') : await rollBack(client)));
       // Ended by its limit: that says why, and not the statement that found no connection.
       throw isPastLimit(broken) ? broken : error;
     }
@@ -182,7 +182,7 @@ async function overConflicts<Result>(time: ProcessTime, work: () => Promise<Resu
       return await work();
     } catch (error) {
       if (!isConflict(error) && !(limited && isPastLimit(error))) throw error;
-      if (tries === MAX_TRIES) throw away(error as Error);
+      if (tries === MAX_TRIES) throw unavailable(error as Error);
       await pause(time, CONFLICT_PAUSE_MS * tries);
     }
   }
@@ -198,12 +198,12 @@ function isPastLimit(error: unknown): boolean {
   return ['55P03', '25P03'].includes(codeOf(error));
 }
 
-/** A connection of the pool. Throws TABLE_UNAVAILABLE. */
+/** A connection of the pool. Throws POSTGRES_UNAVAILABLE. */
 export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect();
   } catch (error) {
-    throw tableError(error);
+    throw databaseError(error);
   }
 }
 
@@ -221,7 +221,7 @@ async function query<Row extends object>(target: pg.Pool | pg.PoolClient, config
   try {
     return (await target.query<Row>(config)).rows;
   } catch (error) {
-    throw tableError(error);
+    throw databaseError(error);
   }
 }
 
@@ -235,20 +235,20 @@ const AWAY_NETWORK = /^(?:E(?:CONN|PIPE|TIMEDOUT|HOST|NET|NOTFOUND|AI_AGAIN|ADDR
 const AWAY_TEXT = /timeout|connection|not queryable|after calling end/i;
 
 /** Anything else is about the statement and is thrown as it is: trying the same again would fail again. */
-export function tableError(error: unknown): unknown {
+export function databaseError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const code = codeOf(error);
-  if (isStatementError(error)) return AWAY_STATE.test(code) ? away(error) : error;
-  return AWAY_NETWORK.test(code) || (code === '' && AWAY_TEXT.test(error.message)) ? away(error) : error;
+  if (isStatementError(error)) return AWAY_STATE.test(code) ? unavailable(error) : error;
+  return AWAY_NETWORK.test(code) || (code === '' && AWAY_TEXT.test(error.message)) ? unavailable(error) : error;
 }
 
-function away(error: Error): CarillonError {
-  return new CarillonError('TABLE_UNAVAILABLE', `the table (PostgreSQL) is away: ${error.message}`, { cause: error });
+function unavailable(error: Error): CarillonError {
+  return new CarillonError('POSTGRES_UNAVAILABLE', `PostgreSQL is unavailable: ${error.message}`, { cause: error });
 }
 
-/** Whether an error says that the table is away. */
-export function isAway(error: unknown): boolean {
-  return error instanceof CarillonError && error.code === 'TABLE_UNAVAILABLE';
+/** Whether an error says that PostgreSQL is unavailable. */
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof CarillonError && error.code === 'POSTGRES_UNAVAILABLE';
 }
 
 /** Whether PostgreSQL answered a statement with an error. */

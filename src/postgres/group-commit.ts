@@ -1,11 +1,11 @@
 // Turns concurrent writes into few large ones: whatever comes in while a group is being written forms the next group.
 //
 // A lone write goes out at once, and under load the time of one round trip is what gathers the next group, so that the waiting never
-// exceeds what the table itself needs. Where nobody waits at the other end, a group can also be told to leave some time after the one
+// exceeds what PostgreSQL itself needs. Where nobody waits at the other end, a group can also be told to leave some time after the one
 // before, so that several nodes on one table write few large groups rather than many small ones. Callers are told when their group is
 // committed.
 //
-// One bad item must not take its neighbours along: a group that the table refuses is written again in halves, until the item
+// One bad item must not take its neighbours along: a group that PostgreSQL refuses is written again in halves, until the item
 // that is at fault stands alone and its caller is told.
 
 import { CarillonError } from '../domain/errors.js';
@@ -159,7 +159,7 @@ export class GroupCommit<Item, Result> {
       const results = await this.#write(group.map((waiting) => waiting.item));
       group.forEach(({ together, index }, at) => together.settle(index, results[at] as Result));
     } catch (error) {
-      if (group.length === 1 || isStoreAway(error)) {
+      if (group.length === 1 || isStoreUnavailable(error)) {
         group.forEach(({ together }) => together.reject(error));
         return;
       }
@@ -171,6 +171,8 @@ export class GroupCommit<Item, Result> {
 }
 
 /** Nobody's fault: smaller groups would fare no better. */
-function isStoreAway(error: unknown): boolean {
-  return error instanceof CarillonError && (error.code === 'TABLE_UNAVAILABLE' || error.code === 'QUEUE_UNAVAILABLE');
+function isStoreUnavailable(error: unknown): boolean {
+  return (
+    error instanceof CarillonError && (error.code === 'POSTGRES_UNAVAILABLE' || error.code === 'REDIS_UNAVAILABLE')
+  );
 }

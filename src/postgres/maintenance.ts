@@ -1,4 +1,4 @@
-// Care of the table: partitions made ahead, old ones dropped whole, expired keys and old changes of schedules forgotten.
+// Care of PostgreSQL: partitions made ahead, old ones dropped whole, expired keys and old changes of schedules forgotten.
 
 import type { Logger } from 'pino';
 import type { Cancel, Clock, ProcessTime } from '../domain/clock.js';
@@ -8,10 +8,13 @@ import type { Database } from './database.js';
 import { timestamp } from './messages/message-columns.js';
 import { dropOldPartitions, ensurePartitions, type PartitionBounds } from './partitions.js';
 import { every } from '../time/waiting.js';
+import { Summaries } from './summaries.js';
 
 export interface MaintenanceSettings {
   readonly time: ProcessTime;
   readonly everyMs: number;
+  /** Left out: the indexes are summarized when the rest is done. */
+  readonly summarizeEveryMs?: number;
   readonly delayMaxMs: number;
   readonly retentionMs: number;
 }
@@ -34,7 +37,8 @@ export class Maintenance {
   readonly #settings: MaintenanceSettings;
   readonly #log: Logger;
   readonly #clocks: Pick<ClockCheck, 'agree'> | null;
-  #cancelRuns: Cancel | null = null;
+  readonly #summaries: Summaries;
+  #cancels: readonly Cancel[] = [];
   #underWay: Promise<void> = Promise.resolve();
 
   /** With `clocks` nothing is deleted while they disagree. */
@@ -46,6 +50,7 @@ export class Maintenance {
     clocks: Pick<ClockCheck, 'agree'> | null = null,
   ) {
     this.#database = database;
+    this.#summaries = new Summaries(database);
     this.#clock = clock;
     this.#settings = settings;
     this.#log = log;
@@ -53,16 +58,24 @@ export class Maintenance {
   }
 
   start(): void {
-    const { time, everyMs } = this.#settings;
-    this.#cancelRuns ??= every(time, everyMs, () => {
-      this.#underWay = this.#underWay.then(() => this.run()).catch((error: unknown) => this.#failed(error));
-    });
+    if (this.#cancels.length > 0) return;
+    const { everyMs, summarizeEveryMs } = this.#settings;
+    this.#cancels = [
+      this.#every(everyMs, () => this.run()),
+      ...(summarizeEveryMs === undefined ? [] : [this.#every(summarizeEveryMs, () => this.#summaries.run())]),
+    ];
   }
 
   async stop(): Promise<void> {
-    this.#cancelRuns?.();
-    this.#cancelRuns = null;
+    for (const cancel of this.#cancels) cancel();
+    this.#cancels = [];
     await this.#underWay;
+  }
+
+  #every(periodMs: number, work: () => Promise<void>): Cancel {
+    return every(this.#settings.time, periodMs, () => {
+      this.#underWay = this.#underWay.then(work).catch((error: unknown) => this.#failed(error));
+    });
   }
 
   async run(): Promise<void> {
@@ -71,6 +84,7 @@ export class Maintenance {
     const onPostponed = (partitions: readonly string[]): void =>
       this.#log.warn({ partitions }, 'partitions are locked by somebody: left to the next time');
     const made = await ensurePartitions(this.#database, partitionBounds(nowMs, this.#settings), onPostponed);
+    await this.#summaries.run();
     if (this.#clocks !== null && !(await this.#clocks.agree())) {
       this.#log.error({ made }, 'the clocks of Redis, PostgreSQL and this node disagree: nothing old is deleted');
       return;
@@ -94,8 +108,8 @@ export class Maintenance {
   }
 
   #failed(error: unknown): void {
-    const isAway = error instanceof CarillonError;
-    if (isAway) this.#log.warn({ err: error }, 'table not maintained this time');
+    const isUnavailable = error instanceof CarillonError;
+    if (isUnavailable) this.#log.warn({ err: error }, 'table not maintained this time');
     else this.#log.error({ err: error }, 'table maintenance failed');
   }
 }

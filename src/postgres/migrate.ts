@@ -82,7 +82,7 @@ async function lockMigrations(connection: Queryable, time: ProcessTime): Promise
     if (row?.locked === true) return;
     await pause(time, LOCK_PAUSE_MS);
   }
-  throw new CarillonError('TABLE_UNAVAILABLE', 'another node has been migrating for minutes');
+  throw new CarillonError('POSTGRES_UNAVAILABLE', 'another node has been migrating for minutes');
 }
 
 async function appliedVersion(connection: Queryable): Promise<number> {

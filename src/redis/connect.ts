@@ -52,7 +52,7 @@ export interface LockServerSettings {
   readonly url: string;
   readonly timeoutMs: number;
   /** Told when it cannot be reached, once until it can. */
-  readonly onAway: (error: Error) => void;
+  readonly onUnavailable: (error: Error) => void;
   readonly onBack: () => void;
 }
 
@@ -60,7 +60,7 @@ export interface LockServerSettings {
  * A lock server's client, not connected yet: `openRedis` connects it. Its connection outlives a silence, unlike those of the data Redis: a
  * majority is enough, and a lock that is not answered in time counts as refused.
  */
-export function createLockServer({ url, timeoutMs, onAway, onBack }: LockServerSettings): Redis {
+export function createLockServer({ url, timeoutMs, onUnavailable: onAway, onBack }: LockServerSettings): Redis {
   const client = new Redis(url, { ...impatient(timeoutMs), ...retrying() });
   let isAway = false;
   client.on('error', (error: Error) => {
@@ -75,7 +75,7 @@ export function createLockServer({ url, timeoutMs, onAway, onBack }: LockServerS
 }
 
 /**
- * Connects, and waits until every master is there; one server may take as long as it needs to load its data. Throws QUEUE_UNAVAILABLE when it is
+ * Connects, and waits until every master is there; one server may take as long as it needs to load its data. Throws REDIS_UNAVAILABLE when it is
  * refused, and when Sentinels or a cluster take longer than `timeoutMs`: they are asked again and again.
  */
 export async function openRedis(redis: Redis | Cluster, timeoutMs: number, time: ProcessTime): Promise<void> {
@@ -88,7 +88,7 @@ export async function openRedis(redis: Redis | Cluster, timeoutMs: number, time:
     else await redis.connect();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new CarillonError('QUEUE_UNAVAILABLE', `the queue (Redis) cannot be reached: ${reason}`, { cause: error });
+    throw new CarillonError('REDIS_UNAVAILABLE', `Redis cannot be reached: ${reason}`, { cause: error });
   }
 }
 
@@ -149,7 +149,7 @@ function clusterClient(form: ClusterForm, settings: ConnectSettings): Cluster {
       slotsRefreshInterval: SLOTS_EVERY_MS,
       slotsRefreshTimeout: settings.timeoutMs,
       clusterRetryStrategy: pauseMs,
-      // A master that is away keeps its place, so that what is meant for it fails at once instead of being sent round.
+      // A master that is unavailable keeps its place, so that what is meant for it fails at once instead of being sent round.
       clusterNodeRetryStrategy: pauseMs,
       // Certificates name hosts.
       ...(form.tls ? { dnsLookup: (host, done) => done(null, host) } : {}),

@@ -66,7 +66,7 @@ export class RedisClock implements Clock {
   async start(): Promise<void> {
     await this.#measure();
     this.#cancelMeasuring ??= every(this.#time, MEASURE_EVERY_MS, () => {
-      // Redis is away: the last offset serves on.
+      // Redis is unavailable: the last offset serves on.
       this.#measure().catch(() => undefined);
     });
   }

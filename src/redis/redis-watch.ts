@@ -1,4 +1,4 @@
-// Notices that a server of the data Redis went away, came back, or was replaced, so that what it says is believed again only after every
+// Notices that a server of the data Redis became unavailable, came back, or was replaced, so that what it says is believed again only after every
 // shard was fenced anew.
 //
 // One server, also behind Sentinels: its connection closes, and is ready again. A Redis Cluster: any master's connection closes, a slot is
@@ -10,8 +10,8 @@ import { connectMasters, mastersAreReady, SLOTS } from './connect.js';
 import type { Cancel, ProcessTime } from '../domain/clock.js';
 
 export interface RedisWatchEvents {
-  /** A server went away or was replaced: what the queue says from now on may be older than what it was told. Must not wait or fail. */
-  readonly onAway: () => void;
+  /** A server went away or was replaced: what Redis says from now on may be older than what it was told. Must not wait or fail. */
+  readonly onUnavailable: () => void;
   /** Every server is there; what one of them forgot, the fences say. When it fails it is called again. */
   readonly onBack: () => Promise<void>;
   readonly onFailure: (error: unknown) => void;
@@ -35,7 +35,7 @@ class Watch {
   readonly #events: RedisWatchEvents;
   /** Where each slot was when it was last looked at. */
   #placement = '';
-  #isAway = false;
+  #isUnavailable = false;
   #isChecking = false;
   readonly #time: ProcessTime;
   #cancelCheck: Cancel | null = null;
@@ -51,7 +51,7 @@ class Watch {
   begin(): void {
     const redis = this.#redis;
     if (redis instanceof Cluster) this.#listenToCluster(redis);
-    redis.on('close', () => this.#away());
+    redis.on('close', () => this.#unavailable());
     redis.on('ready', () => void this.#check());
   }
 
@@ -65,25 +65,25 @@ class Watch {
     const follow = (node: Redis): void => {
       node.on('close', () => {
         // A replica is asked nothing.
-        if (node.options.readOnly !== true) this.#away();
+        if (node.options.readOnly !== true) this.#unavailable();
       });
       node.on('ready', () => void this.#check());
     };
     for (const node of cluster.nodes()) follow(node);
     cluster.on('+node', follow);
-    cluster.on('moved', () => this.#away());
+    cluster.on('moved', () => this.#unavailable());
     cluster.on('refresh', () => {
       const placement = placementOf(cluster);
       if (placement === this.#placement) return;
       this.#placement = placement;
-      this.#away();
+      this.#unavailable();
     });
   }
 
-  #away(): void {
-    if (this.#ended || this.#isAway) return;
-    this.#isAway = true;
-    this.#events.onAway();
+  #unavailable(): void {
+    if (this.#ended || this.#isUnavailable) return;
+    this.#isUnavailable = true;
+    this.#events.onUnavailable();
     if (this.#redis instanceof Cluster) this.#checkLater(CLUSTER_PAUSE_MS);
   }
 
@@ -97,19 +97,19 @@ class Watch {
 
   /** Whether all is well again; if not, and nothing will say so, it is looked at again. */
   async #check(): Promise<void> {
-    if (!this.#isAway || this.#isChecking || this.#ended) return;
+    if (!this.#isUnavailable || this.#isChecking || this.#ended) return;
     this.#isChecking = true;
     try {
       if (await this.#isReady()) await this.#back();
     } catch (error) {
-      this.#isAway = true;
+      this.#isUnavailable = true;
       this.#events.onFailure(error);
       this.#checkLater(AGAIN_MS);
     } finally {
       this.#isChecking = false;
-      if (this.#isStillAway() && this.#redis instanceof Cluster) this.#checkLater(CLUSTER_PAUSE_MS);
+      if (this.#isStillUnavailable() && this.#redis instanceof Cluster) this.#checkLater(CLUSTER_PAUSE_MS);
       // It was ready in between, while nobody listened.
-      else if (this.#isStillAway() && this.#redis.status === 'ready') this.#checkLater(AGAIN_MS);
+      else if (this.#isStillUnavailable() && this.#redis.status === 'ready') this.#checkLater(AGAIN_MS);
     }
   }
 
@@ -128,14 +128,14 @@ class Watch {
   }
 
   async #back(): Promise<void> {
-    this.#isAway = false;
+    this.#isUnavailable = false;
     await this.#events.onBack();
     // It went away meanwhile: what was believed again is not to be believed.
-    if (this.#isStillAway()) this.#events.onAway();
+    if (this.#isStillUnavailable()) this.#events.onUnavailable();
   }
 
-  #isStillAway(): boolean {
-    return this.#isAway;
+  #isStillUnavailable(): boolean {
+    return this.#isUnavailable;
   }
 }
 

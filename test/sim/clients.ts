@@ -1,4 +1,4 @@
-// What our code takes for its clients of Redis and of the table, on simulated connections. Each has only what is called.
+// What our code takes for its clients of Redis and of PostgreSQL, on simulated connections. Each has only what is called.
 
 import type { Redis } from 'ioredis';
 import { CarillonError } from '../../src/domain/errors.js';
@@ -6,8 +6,8 @@ import type { SubscriberClient } from '../../src/redis/subscriptions.js';
 import type { Database, Queryable } from '../../src/postgres/database.js';
 import type { Later, Link } from './link.js';
 import { nameOfScript, type RedisServer, sha1 } from './redis-server.js';
-import type { TableServer } from './table-server.js';
-import { SqlError } from './table-transactions.js';
+import type { PostgresServer } from './postgres-server.js';
+import { SqlError } from './postgres-transactions.js';
 
 /** Keys and arguments of a script, as the client flattens them. */
 function split(count: number, rest: readonly unknown[]): [string[], string[]] {
@@ -90,12 +90,12 @@ const MAX_TRIES = 5;
 const CONFLICT_PAUSE_MS = 20;
 
 /** The pool: a request that is lost takes no other along; a transaction has a connection of its own, which ends with it. */
-export function tableClient(link: Link, server: TableServer): Database {
+export function postgresClient(link: Link, server: PostgresServer): Database {
   const send = async <Answer>(carryOut: () => Answer | Later<Answer>): Promise<Answer> => {
     try {
       return await link.send(carryOut);
     } catch (error) {
-      throw tableError(error);
+      throw databaseError(error);
     }
   };
   const once = async <Result>(work: (connection: Queryable) => Promise<Result>): Promise<Result> => {
@@ -124,7 +124,7 @@ export function tableClient(link: Link, server: TableServer): Database {
   const database: Pick<Database, 'run' | 'text' | 'transaction'> = {
     run: async <Row extends object>(name: string, values: readonly unknown[]) =>
       (await send(() => server.run(name, values, link.process))) as Row[],
-    // The only text that is asked for: whether the table takes writes.
+    // The only text that is asked for: whether PostgreSQL takes writes.
     text: <Row extends object>() => send(() => [{ transaction_read_only: 'off' }] as unknown as Row[]),
     transaction: async (work) => {
       for (let tries = 1; ; tries++) {
@@ -141,8 +141,8 @@ export function tableClient(link: Link, server: TableServer): Database {
   return database as Database;
 }
 
-/** What stood still for too long, or waited too long for a lock, is tried again; everything else says that the table is away. */
-function tableError(error: unknown): unknown {
+/** What stood still for too long, or waited too long for a lock, is tried again; everything else says that PostgreSQL is unavailable. */
+function databaseError(error: unknown): unknown {
   const text = error instanceof Error ? error.message : String(error);
   if (text.startsWith('the simulation') || (error instanceof SqlError && ['25P03', '55P03'].includes(error.code))) {
     return error;
@@ -152,5 +152,5 @@ function tableError(error: unknown): unknown {
 
 function away(error: unknown): CarillonError {
   const text = error instanceof Error ? error.message : String(error);
-  return new CarillonError('TABLE_UNAVAILABLE', `the table (PostgreSQL) is away: ${text}`, { cause: error });
+  return new CarillonError('POSTGRES_UNAVAILABLE', `PostgreSQL is unavailable: ${text}`, { cause: error });
 }

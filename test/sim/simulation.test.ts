@@ -84,7 +84,7 @@ describe('a simulated cluster', { timeout: 300_000 }, () => {
     expect(sum(results, ({ abandoned }) => abandoned)).toBeGreaterThan(0);
   });
 
-  it('takes a shard over with at most three commands to the queue', async () => {
+  it('takes a shard over with at most three commands to Redis', async () => {
     const results = await runSeeds(1, 4, { faults: ['kill', 'join'], shards: 40 });
     const most = Math.max(...results.map(({ maxTakeoverCommands }) => maxTakeoverCommands));
     expect(most).toBeGreaterThan(0);

@@ -4,9 +4,9 @@ import { transactionLimits } from '../../src/compose/transaction-limits.js';
 import { Checks } from './checks.js';
 import { Destinations } from './destinations.js';
 import { EVERY_FAULT, type FaultKind, Faults } from './faults.js';
-import { type SimulatedNode, type Spoil, type Surroundings, TIMES } from './node.js';
+import { type SimulatedNode, type Mutant, type Environment, TIMES } from './node.js';
 import { RedisServer } from './redis-server.js';
-import { TableServer } from './table-server.js';
+import { PostgresServer } from './postgres-server.js';
 import { installTurns } from './turns.js';
 import { World } from './world.js';
 
@@ -15,7 +15,7 @@ export interface SimulationSettings {
   readonly faultsMs?: number;
   readonly leastDisturbances?: number;
   readonly faults?: readonly FaultKind[];
-  readonly spoil?: Spoil;
+  readonly mutant?: Mutant;
   /** 0: the data Redis keeps the locks. */
   readonly lockServers?: number;
   readonly shards?: number;
@@ -65,7 +65,7 @@ const SLACK_MS = 1_500;
 const LOOK_EVERY_MS = 500;
 /** What is at rest stays so. */
 const STAYS_MS = 3 * TIMES.heartbeatMs;
-/** What was lost from the queue is rescued, what lapsed is sent again, what failed is retried. */
+/** What was lost from Redis is rescued, what lapsed is sent again, what failed is retried. */
 const SETTLE_MS = 75_000;
 
 /** Runs until the end or the first violation. */
@@ -82,7 +82,7 @@ export class Simulation {
   readonly world: World;
   readonly checks = new Checks();
   readonly faults: Faults;
-  readonly around: Surroundings;
+  readonly around: Environment;
   isBusy = true;
   readonly #mayNotMove: boolean;
   readonly #mayGoBack: boolean;
@@ -95,13 +95,13 @@ export class Simulation {
   ) {
     this.world = new World(seed);
     const { world } = this;
-    const { chance } = world;
-    const shards = settings.shards ?? chance.whole(6, 14);
-    const lockCount = settings.lockServers ?? chance.pick([0, 1, 3, 3]) ?? 0;
+    const { random } = world;
+    const shards = settings.shards ?? random.whole(6, 14);
+    const lockCount = settings.lockServers ?? random.pick([0, 1, 3, 3]) ?? 0;
     const redis = new RedisServer(world, 'redis');
     const own = Array.from(
       { length: lockCount },
-      (_, index) => new RedisServer(world, `lock-${index}`, 1 + chance.between(-0.003, 0.003)),
+      (_, index) => new RedisServer(world, `lock-${index}`, 1 + random.between(-0.003, 0.003)),
     );
     const kinds = settings.faults ?? EVERY_FAULT;
     this.around = {
@@ -109,17 +109,17 @@ export class Simulation {
       shards,
       redis,
       lockServers: own.length === 0 ? [redis] : own,
-      table: new TableServer(world, shards, transactionLimits(TIMES.leaseMs)),
+      postgres: new PostgresServer(world, shards, transactionLimits(TIMES.leaseMs)),
       destinations: new Destinations(world),
       troubles:
         kinds.length === 0
           ? { lostRequest: 0, lostAnswer: 0, longDelay: 0.01, longDelayMs: 100 }
           : { lostRequest: 0.0004, lostAnswer: 0.0004, longDelay: 0.01, longDelayMs: 400 },
       watch: this.checks,
-      ...(settings.spoil === undefined ? {} : { spoil: settings.spoil }),
+      ...(settings.mutant === undefined ? {} : { mutant: settings.mutant }),
     };
-    settings.spoil?.redis?.(redis);
-    settings.spoil?.table?.(this.around.table);
+    settings.mutant?.redis?.(redis);
+    settings.mutant?.postgres?.(this.around.postgres);
     this.checks.watch(this.around);
     this.checks.locksMayGoBack = own.length === 0 && (kinds.includes('failover') || kinds.includes('flush'));
     this.#mayGoBack = kinds.includes('failover');
@@ -132,13 +132,13 @@ export class Simulation {
   begin(): void {
     const { world, around, faults } = this;
     if (this.#mayGoBack) around.redis.rememberStates();
-    const nodes = this.#nodes ?? world.chance.whole(2, 4);
+    const nodes = this.#nodes ?? world.random.whole(2, 4);
     for (let node = 0; node < nodes; node++) faults.join();
     this.#publishOn();
     this.#cancelOn();
     // Those that joined at first may share evenly only when their grace is over.
     const calmMs = this.#mayNotMove ? 2 * TIMES.joinGraceMs : 0;
-    world.after(calmMs + world.chance.between(4_000, 9_000), () => {
+    world.after(calmMs + world.random.between(4_000, 9_000), () => {
       this.checks.mayNotMove = this.#mayNotMove;
       faults.begin();
       if (this.#ownerlessMs !== undefined) this.checks.boundOwnerless(faults.nodes, this.#ownerlessMs);
@@ -160,7 +160,7 @@ export class Simulation {
   /** Through a node that is cut off from Redis where there is one. */
   #cancel(id: string): void {
     const nodes = this.#running();
-    (nodes.find(({ redisLink }) => !redisLink.isOpen) ?? this.world.chance.pick(nodes))?.cancel(id);
+    (nodes.find(({ redisLink }) => !redisLink.isOpen) ?? this.world.random.pick(nodes))?.cancel(id);
   }
 
   /** Now and then one is canceled that should have been sent by now: what a frozen node has in its hands is among them. */
@@ -169,7 +169,7 @@ export class Simulation {
     world.after(CANCEL_LATE_EVERY_MS, () => {
       if (!this.isBusy) return;
       const lateMs = around.redis.exactMs() - LATE_MS;
-      const late = [...around.table.messages.values()].find(
+      const late = [...around.postgres.messages.values()].find(
         ({ state, attempts, due_at }) => state === 'pending' && attempts === 0 && due_at < lateMs,
       );
       if (late !== undefined) this.#cancel(late.id);
@@ -179,12 +179,12 @@ export class Simulation {
 
   #publishOn(): void {
     const { world } = this;
-    world.after(-Math.log(1 - world.chance.next()) * MESSAGE_EVERY_MS, () => {
+    world.after(-Math.log(1 - world.random.next()) * MESSAGE_EVERY_MS, () => {
       if (!this.isBusy) return;
-      const dueInMs = world.chance.happens(0.5) ? 0 : world.chance.between(0, MAX_DELAY_MS);
-      const id = world.chance.pick(this.#running())?.publish(dueInMs);
-      if (id !== undefined && world.chance.happens(IS_CANCELED)) {
-        world.after(world.chance.between(0, dueInMs + 200), () => this.#cancel(id));
+      const dueInMs = world.random.happens(0.5) ? 0 : world.random.between(0, MAX_DELAY_MS);
+      const id = world.random.pick(this.#running())?.publish(dueInMs);
+      if (id !== undefined && world.random.happens(IS_CANCELED)) {
+        world.after(world.random.between(0, dueInMs + 200), () => this.#cancel(id));
       }
       this.#publishOn();
     });
@@ -233,9 +233,9 @@ async function run(simulation: Simulation, settings: SimulationSettings): Promis
     faultsMs: faultsEndedMs,
     disturbances: faults.count,
     virtualMs: world.nowMs - startedAtMs,
-    abandoned: around.table.transactions.abandoned,
-    skippedGrants: around.table.skippedGrants,
-    messages: around.table.messages.size,
+    abandoned: around.postgres.transactions.abandoned,
+    skippedGrants: around.postgres.skippedGrants,
+    messages: around.postgres.messages.size,
     claims: checks.claims,
     cancels: checks.cancels,
     refusals: checks.refusals,

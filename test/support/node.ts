@@ -46,7 +46,7 @@ async function makeTemplate(client: pg.Client): Promise<void> {
   await client.query(`alter database ${name} rename to ${TEMPLATE}`);
 }
 
-/** A pool for looking into the table. Close it. */
+/** A pool for looking into PostgreSQL. Close it. */
 export function openDatabase(url: string): Database {
   return new Database({ time: processTime, url, poolSize: 4, timeoutMs: 20_000, onError: () => undefined });
 }
@@ -57,7 +57,7 @@ export interface TestNode {
   readonly adminToken: string;
   readonly config: Config;
   readonly sink: Sink;
-  /** For looking into the table. */
+  /** For looking into PostgreSQL. */
   readonly database: Database;
   /** Calls the API as the tenant "default". */
   call(

@@ -12,7 +12,7 @@ export const HOUR = 3_600_000;
 export interface OpenQueue {
   readonly queue: ShardQueue;
   readonly redis: Redis | Cluster;
-  /** What the queue takes Redis's clock for: this process's, and so much more. */
+  /** What Redis takes Redis's clock for: this process's, and so much more. */
   readonly clock: { aheadMs: number };
   readonly prefix: string;
   keys(shard: number): ShardKeys;

@@ -136,10 +136,10 @@ export class Records {
       config,
       clock,
       time: processTime,
-      chance: (bytes) => randomBytes(bytes),
+      random: (bytes) => randomBytes(bytes),
       database,
       reads,
-      intake: new TableIntake(database, clock) as unknown as Intake,
+      intake: new DatabaseIntake(database, clock) as unknown as Intake,
       logger: pino({ level: 'silent' }),
       cluster: NO_CLUSTER,
       health: { ready: () => ({ ok: true }), leaving: () => false },
@@ -295,8 +295,8 @@ async function makeTenant(database: Database, name: string): Promise<readonly [n
   return [tenant!.id, token];
 }
 
-/** The part of the intake that bulk operations use, with the table alone: there is no queue to be told in these tests. */
-class TableIntake implements Pick<Intake, 'cancel' | 'retryDeadLetters'> {
+/** The part of the intake that bulk operations use, with PostgreSQL alone: there is no queue to be told in these tests. */
+class DatabaseIntake implements Pick<Intake, 'cancel' | 'retryDeadLetters'> {
   constructor(
     private readonly database: Database,
     private readonly clock: { nowMs: () => number },

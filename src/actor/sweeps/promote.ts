@@ -1,7 +1,7 @@
 // Promote: moves the horizon on and queues the messages that come due before it. On an emptied queue the horizon is zero, so the same
 // sweep refills it, soonest first.
 //
-// No gap between accept and sweep: the new horizon is announced in Redis first, then the table is read from the last completed one.
+// No gap between accept and sweep: the new horizon is announced in Redis first, then PostgreSQL is read from the last completed one.
 // A client's message is committed first and then offered, and the offer is compared with the announced horizon. However the two
 // interleave, one of them sees the row; queueing twice is a no-op. A sweep that dies is repeated from the completed horizon.
 

@@ -44,7 +44,7 @@ export interface DispatchRow {
   options: DeliveryOptions | null;
 }
 
-/** A message as it goes into the table: pending, held back, or skipped at once. */
+/** A message as it goes into PostgreSQL: pending, held back, or skipped at once. */
 export interface NewMessage {
   readonly message: Message;
   readonly held: boolean;
@@ -98,7 +98,7 @@ function optionsColumn(policy: OptionalPolicy): string | null {
   return options === '{}' ? null : options;
 }
 
-export function messageFromRow(row: DispatchRow): StoredMessage {
+function messageFromRow(row: DispatchRow): StoredMessage {
   return {
     id: fromUuid(row.id),
     tenantId: row.tenant_id,

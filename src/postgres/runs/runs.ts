@@ -8,7 +8,7 @@ import { attemptRecord, type AttemptRecord, type AttemptRow } from '../events/ev
 import { searchForLabels } from './labelled.js';
 import { timestamp } from '../messages/message-columns.js';
 import { withFilter, type MessageFilter } from '../messages/message-filter.js';
-import { Pace } from '../pace.js';
+import { ReadThroughput } from '../read-throughput.js';
 import type { BoundedReads } from '../reads.js';
 
 export interface Run {
@@ -130,14 +130,14 @@ const HIGHEST_ID = 'f'.repeat(32);
 export async function pageRuns(reads: BoundedReads, clock: Clock, tenantId: number, query: RunQuery): Promise<RunPage> {
   const { lowId, highId } = idBounds(query.due);
   const wanted = query.limit + 1;
-  const pace = new Pace(clock, wanted);
+  const throughput = new ReadThroughput(clock, wanted);
   const found: MessageId[] = [];
   const startId = query.beforeId !== null && query.beforeId < highId ? query.beforeId : highId;
   let belowId = startId;
   const { filter, byWalking } = await searchForLabels(reads, tenantId, query.filter, { lowId, belowId });
   let nextBeforeId: MessageId | null = null;
   for (;;) {
-    const { stepRows } = pace;
+    const { stepRows } = throughput;
     const fixed = [tenantId, lowId, belowId, stepRows, wanted - found.length];
     const { text, values } = withFilter('select-run-page', fixed, filter, byWalking);
     const rows = await reads.step((table) => table.text<StepRow>(text, values));
@@ -154,7 +154,7 @@ export async function pageRuns(reads: BoundedReads, clock: Clock, tenantId: numb
     }
     if (step?.last_id == null || step.looked_at < stepRows) break;
     belowId = fromUuid(step.last_id);
-    if (pace.goOn()) continue;
+    if (throughput.goOn()) continue;
     nextBeforeId = belowId;
     break;
   }

@@ -39,39 +39,6 @@ export interface ScheduleRow {
   readonly error: string | null;
 }
 
-/** The columns of ScheduleRow in their order, for statements that are put together. */
-export const SCHEDULE_COLUMNS = [
-  'tenant_id',
-  'id',
-  'shard',
-  'generation',
-  'state',
-  'cron',
-  'time_zone',
-  'anchor_at',
-  'destination',
-  'method',
-  'headers',
-  'body',
-  'max_retries',
-  'timeout_ms',
-  'labels',
-  'options',
-  'delay_ms',
-  'misfire',
-  'misfire_window_ms',
-  'overlap',
-  'window_ms',
-  'start_at',
-  'end_at',
-  'key_template',
-  'next_fire_at',
-  'last_fire_at',
-  'created_at',
-  'updated_at',
-  'error',
-] as const satisfies readonly (keyof ScheduleRow)[];
-
 export function scheduleFromRow(row: ScheduleRow): Schedule {
   return {
     tenantId: row.tenant_id,

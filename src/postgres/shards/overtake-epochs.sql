@@ -1,4 +1,4 @@
--- $1 node, $2 shards, $3 the epochs that the queue has. Gives the new epoch of each shard that is the node's. The rows are locked in
+-- $1 node, $2 shards, $3 the epochs that Redis has. Gives the new epoch of each shard that is the node's. The rows are locked in
 -- the order of the shards.
 update shards s set epoch = greatest(s.epoch, held.epoch) + 1, granted_at = now()
 from (

@@ -1,6 +1,6 @@
 // Tenants and their signing keys.
 
-import type { Chance } from '../../domain/clock.js';
+import type { RandomBytes } from '../../domain/clock.js';
 import { CarillonError } from '../../domain/errors.js';
 import type { Database, Queryable } from '../database.js';
 import { setEnvironmentToken } from './tokens.js';
@@ -34,15 +34,15 @@ export interface EnsuredTenant {
 export async function ensureTenant(
   database: Database,
   tenant: EnsuredTenant,
-  chance: Chance,
+  random: RandomBytes,
 ): Promise<Tenant & { readonly revokedTokens: number }> {
   return database.transaction(async (connection) => {
     await connection.run('insert-tenant', [tenant.name]);
     const ensured = await tenantNamed(connection, tenant.name);
     await connection.run('insert-signing-keys', [
       ensured.id,
-      tenant.currentKey ?? newSigningKey(chance),
-      tenant.nextKey ?? newSigningKey(chance),
+      tenant.currentKey ?? newSigningKey(random),
+      tenant.nextKey ?? newSigningKey(random),
     ]);
     const holder = { role: 'tenant', tenantId: ensured.id } as const;
     return { ...ensured, revokedTokens: await setEnvironmentToken(connection, holder, tenant.token) };
@@ -58,7 +58,7 @@ export async function dropEnvironmentToken(database: Database, name: string): Pr
 }
 
 /** A new tenant with random signing keys and no token. Throws INVALID_REQUEST for its name, CONFLICT when it exists. */
-export async function createTenant(database: Database, name: string, chance: Chance): Promise<Tenant> {
+export async function createTenant(database: Database, name: string, random: RandomBytes): Promise<Tenant> {
   if (!TENANT_NAME.test(name)) {
     throw new CarillonError(
       'INVALID_REQUEST',
@@ -68,7 +68,7 @@ export async function createTenant(database: Database, name: string, chance: Cha
   return database.transaction(async (connection) => {
     const [row] = await connection.run<TenantRow>('insert-tenant', [name]);
     if (row === undefined) throw new CarillonError('CONFLICT', `the tenant "${name}" exists already`);
-    await connection.run('insert-signing-keys', [row.id, newSigningKey(chance), newSigningKey(chance)]);
+    await connection.run('insert-signing-keys', [row.id, newSigningKey(random), newSigningKey(random)]);
     return tenantFromRow(row);
   });
 }
@@ -85,8 +85,8 @@ export async function getSigningKeys(table: Queryable, tenantId: number): Promis
 }
 
 /** Current becomes what next was, next becomes new. Throws NOT_FOUND when there is no such tenant. */
-export async function rotateSigningKeys(table: Queryable, tenantId: number, chance: Chance): Promise<SigningKeys> {
-  const [row] = await table.run<SigningKeys>('rotate-signing-keys', [tenantId, newSigningKey(chance)]);
+export async function rotateSigningKeys(table: Queryable, tenantId: number, random: RandomBytes): Promise<SigningKeys> {
+  const [row] = await table.run<SigningKeys>('rotate-signing-keys', [tenantId, newSigningKey(random)]);
   if (row === undefined) throw noKeys(tenantId);
   return row;
 }
@@ -108,8 +108,8 @@ export async function tenantNamed(table: Queryable, name: string): Promise<Tenan
   throw new CarillonError('NOT_FOUND', `there is no tenant ${JSON.stringify(name.slice(0, 80))}`);
 }
 
-function newSigningKey(chance: Chance): string {
-  return `sig_${Buffer.from(chance(SECRET_BYTES)).toString('base64url')}`;
+function newSigningKey(random: RandomBytes): string {
+  return `sig_${Buffer.from(random(SECRET_BYTES)).toString('base64url')}`;
 }
 
 function noKeys(tenantId: number): CarillonError {

@@ -1,4 +1,4 @@
-// When the sweeps of a shard run: also where its epoch is renewed all the time, and where the table is slow.
+// When the sweeps of a shard run: also where its epoch is renewed all the time, and where PostgreSQL is slow.
 
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
@@ -7,21 +7,21 @@ import type { ShardActor } from '../../../src/actor/shard-actor.js';
 import { Sweeper } from '../../../src/actor/sweeper.js';
 import { rescue, RESCUE_START } from '../../../src/actor/sweeps/rescue.js';
 import type { SweepParts } from '../../../src/actor/sweeps/sweep.js';
-import { ID_CHANCE_BYTES, messageId } from '../../../src/domain/ids.js';
+import { ID_RANDOM_BYTES, messageId } from '../../../src/domain/ids.js';
 import { messageColumns, pending } from '../../../src/postgres/messages/message-columns.js';
-import { aMessage, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, openRecorder, type OpenRecorder } from '../../support/messages.js';
 import { EPOCH, HOUR, openQueue, type OpenQueue } from '../../support/queue.js';
 import { processTime } from '../../../src/time/process-time.js';
 
 const SHARDS = 1_000_000;
 
-let table: OpenTable;
+let table: OpenRecorder;
 let open: OpenQueue;
 let parts: SweepParts;
 let shard = 0;
 let sweeper: Sweeper | null = null;
 beforeAll(async () => {
-  [table, open] = await Promise.all([openTable(), openQueue()]);
+  [table, open] = await Promise.all([openRecorder(), openQueue()]);
   const settings = { horizonMs: HOUR, promoteEveryMs: HOUR, batch: 1, createdBeforeMs: 0 };
   parts = { queue: open.queue, database: table.database, clock: table.clock, settings };
 });
@@ -79,7 +79,7 @@ it('a promote that a renewal cut off is made up for at once', async () => {
   await expect.poll(promoted, { timeout: 5_000 }).toBe(true);
 });
 
-it('sweeps do not pile up while the table is slow', async () => {
+it('sweeps do not pile up while PostgreSQL is slow', async () => {
   sweeper = aSweeper(10, 10);
   const actors = Array.from({ length: 6 }, (_, n) => anActor(shard + n));
   await table.database.transaction(async (connection) => {
@@ -98,7 +98,7 @@ it('a rescue goes on where the one before ended, and begins again after the last
   table.clock.value = nowMs;
   const messages = Array.from({ length: 25 }, (_, n) => {
     const dueAtMs = nowMs - 10_000 + n;
-    return aMessage({ id: messageId(dueAtMs, randomBytes(ID_CHANCE_BYTES)), tenantId: table.tenantId, shard, dueAtMs });
+    return aMessage({ id: messageId(dueAtMs, randomBytes(ID_RANDOM_BYTES)), tenantId: table.tenantId, shard, dueAtMs });
   });
   await table.database.run('insert-messages', messageColumns(messages.map(pending)));
   await open.queue.announce(shard, EPOCH, nowMs + HOUR);

@@ -1,4 +1,4 @@
-// What clients see while the table is away, while a node stops, and when we have made a mistake.
+// What clients see while PostgreSQL is unavailable, while a node stops, and when we have made a mistake.
 
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
@@ -19,7 +19,7 @@ import { processTime } from '../../../src/time/process-time.js';
 
 const TOKEN = 'outage-token-0123456789';
 const HEADERS = { authorization: `Bearer ${TOKEN}` };
-const chance = (bytes: number): Uint8Array => crypto.getRandomValues(new Uint8Array(bytes));
+const random = (bytes: number): Uint8Array => crypto.getRandomValues(new Uint8Array(bytes));
 
 let postgres: OwnStore;
 let database: Database;
@@ -35,7 +35,7 @@ beforeAll(async () => {
   });
   reads = openReads(postgres.url);
   await migrate(database, { shards: 4, ...partitionBounds(Date.now(), { delayMaxMs: 60_000 }) });
-  await ensureTenant(database, { name: 'default', token: TOKEN, currentKey: null, nextKey: null }, chance);
+  await ensureTenant(database, { name: 'default', token: TOKEN, currentKey: null, nextKey: null }, random);
 });
 afterAll(async () => {
   await database.close();
@@ -51,7 +51,7 @@ function services(changes: Partial<ApiServices> = {}): ApiServices {
     config: configWith({ CARILLON_TOKEN_CACHE_MS: 0 }),
     clock: { nowMs: () => Date.now() },
     time: processTime,
-    chance,
+    random,
     database,
     reads,
     intake: intakeThat(() => Promise.reject(new Error('a secret detail'))),
@@ -130,7 +130,7 @@ describe('while PostgreSQL is frozen', () => {
   });
 });
 
-describe('while the table is away', () => {
+describe('while PostgreSQL is unavailable', () => {
   it('requests are answered with 503 and when to come again, and all is well once it is back', async () => {
     const app = buildApp(services());
     const get = () => app.inject({ url: '/v2/schedules', headers: HEADERS });
@@ -140,7 +140,7 @@ describe('while the table is away', () => {
       const response = await get();
       expect(response.statusCode).toBe(503);
       expect(response.headers['retry-after']).toBe('1');
-      expect(response.json<{ error: string }>().error).toMatch(/^the table \(PostgreSQL\) is away/);
+      expect(response.json<{ error: string }>().error).toMatch(/^PostgreSQL is unavailable/);
     }
     expect((await app.inject('/healthz')).statusCode).toBe(200);
     await postgres.restart();

@@ -55,7 +55,7 @@ function appWith({ database }: Pick<TestNode, 'database'>): FastifyInstance {
     config: configWith({}),
     clock: { nowMs: () => Date.now() },
     time: processTime,
-    chance: (bytes) => randomBytes(bytes),
+    random: (bytes) => randomBytes(bytes),
     database,
     intake: {} as Intake,
     logger: pino({ level: 'silent' }),

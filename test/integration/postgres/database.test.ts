@@ -1,4 +1,4 @@
-// The way to the table when a connection breaks at a bad moment.
+// The way to PostgreSQL when a connection breaks at a bad moment.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Database } from '../../../src/postgres/database.js';
@@ -32,7 +32,7 @@ describe('a connection that is lost', () => {
       await expect.poll(() => broken.length).toBeGreaterThan(0);
       await connection.text('select 1');
     });
-    await expect(transaction).rejects.toMatchObject({ code: 'TABLE_UNAVAILABLE' });
+    await expect(transaction).rejects.toMatchObject({ code: 'POSTGRES_UNAVAILABLE' });
   });
 
   it('is replaced', async () => {

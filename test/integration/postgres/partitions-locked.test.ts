@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Maintenance } from '../../../src/postgres/maintenance.js';
 import { dropOldPartitions, ensurePartitions, weekStartMs } from '../../../src/postgres/partitions.js';
-import { openTable, type OpenTable } from '../../support/messages.js';
+import { openRecorder, type OpenRecorder } from '../../support/messages.js';
 import { processTime } from '../../../src/time/process-time.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -12,9 +12,9 @@ const WEEK_MS = 7 * DAY_MS;
 /** A week that has no partition yet. */
 const OLD_MS = weekStartMs(Date.UTC(2020, 0, 15));
 
-let table: OpenTable;
+let table: OpenRecorder;
 beforeAll(async () => {
-  table = await openTable();
+  table = await openRecorder();
 });
 afterAll(() => table.close());
 
@@ -46,7 +46,7 @@ it('a partition that cannot be attached is left to the next time, unless it is n
   expect(await whileLocked(mode, ensureLater)).toEqual([]);
   expect(postponed).toHaveLength(2);
   const needed = whileLocked(mode, () => ensurePartitions(table.database, bounds));
-  await expect(needed).rejects.toMatchObject({ code: 'TABLE_UNAVAILABLE' });
+  await expect(needed).rejects.toMatchObject({ code: 'POSTGRES_UNAVAILABLE' });
   expect(await ensurePartitions(table.database, bounds)).toEqual(postponed);
 });
 

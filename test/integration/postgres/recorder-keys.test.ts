@@ -4,12 +4,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KeyClaim } from '../../../src/postgres/messages/accepts.js';
 import { Recorder } from '../../../src/postgres/messages/recorder.js';
 import { openDatabase } from '../../support/node.js';
-import { aMessage, anOutcome, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
 import { processTime } from '../../../src/time/process-time.js';
 
-let table: OpenTable;
+let table: OpenRecorder;
 beforeAll(async () => {
-  table = await openTable();
+  table = await openRecorder();
 });
 afterAll(() => table.close());
 

@@ -5,12 +5,12 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { timestamp } from '../../../src/postgres/messages/message-columns.js';
 import { recordOutcomes } from '../../../src/postgres/messages/outcomes.js';
 import { sql } from '../../../src/postgres/sql.js';
-import { aMessage, anOutcome, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
 import { openDatabase } from '../../support/node.js';
 
-let table: OpenTable;
+let table: OpenRecorder;
 beforeAll(async () => {
-  table = await openTable();
+  table = await openRecorder();
 });
 afterAll(() => table.close());
 

@@ -59,7 +59,7 @@ interface Waiting {
   payload: string;
 }
 
-/** What should be in the queue: a map for what waits, one for what is in flight, and the buried. */
+/** What should be in Redis: a map for what waits, one for what is in flight, and the buried. */
 class Model {
   readonly due = new Map<string, Waiting>();
   readonly flying = new Map<
@@ -138,12 +138,12 @@ async function apply(given: Step, model: Model, shard: number, startMs: number):
   switch (given.kind) {
     case 'accept':
     case 'promote': {
-      const offered = entry(given.id, at(given.dueMs), given.payload);
-      if (given.kind === 'accept') await queue.accept(shard, [offered]);
-      else await queue.promote(shard, EPOCH, [offered]);
+      const enqueued = entry(given.id, at(given.dueMs), given.payload);
+      if (given.kind === 'accept') await queue.accept(shard, [enqueued]);
+      else await queue.promote(shard, EPOCH, [enqueued]);
       // A sweep's payload is kept only for what is still to come.
       const isKept = given.kind === 'accept' || given.dueMs > 0;
-      model.put(given.id, offered.dueAtMs, isKept ? given.payload : '');
+      model.put(given.id, enqueued.dueAtMs, isKept ? given.payload : '');
       return;
     }
     case 'claim': {
@@ -169,7 +169,7 @@ async function apply(given: Step, model: Model, shard: number, startMs: number):
     }
     case 'touch': {
       const flight = model.flying.get(given.id);
-      const [held] = await queue.touch(shard, [{ id: given.id, token: flight?.token ?? 'none' }]);
+      const [held] = await queue.extendVisibility(shard, [{ id: given.id, token: flight?.token ?? 'none' }]);
       expect(held).toBe(flight !== undefined);
       if (flight !== undefined) flight.lapsed = false;
       return;

@@ -94,7 +94,7 @@ describe.each(['reset', 'swallow'] as const)('a subscription whose renewals fail
       onDrain: () => undefined,
       onGap: () => renewed.splice(0).forEach((call) => call()),
     });
-    await channels.hearOf([3]);
+    await channels.subscribe([3]);
     const back = new Promise<void>((resolve) => renewed.push(resolve));
     const failed = path.fail(how === 'reset' ? 5 : 2, how);
 

@@ -270,7 +270,7 @@ describe.concurrent('identity', () => {
 });
 
 describe.concurrent('an active schedule', () => {
-  it('has its next occurrence in the table and in the queue after whatever is done to it (report 13)', async () => {
+  it('has its next occurrence in PostgreSQL and in Redis after whatever is done to it (report 13)', async () => {
     const ids = Array.from({ length: 10 }, (_, index) => `tossed-${index}`);
     const calendars = [EACH_SECOND, NEW_YEAR, '@every 2s', '*/3 * * * * *', '0 * * * *'];
     // Fixed, so that a failure can be repeated.

@@ -12,8 +12,8 @@ function told(...ends: readonly Partial<SweepEnd>[]): Record<string, unknown>[] 
   for (const end of ends) {
     summary.add({ sweep: 'promote', result: 'done', queued: 0, read: 0, durationMs: 1, behindMs: 0, ...end });
   }
-  summary.tell();
-  summary.tell();
+  summary.log();
+  summary.log();
   return lines;
 }
 
