@@ -295,6 +295,24 @@ describe('the process', () => {
     );
   });
 
+  // Issue 13, entry 4: how long a client waits and when it tries again is said once.
+  it('makes clients of Redis in one file only', () => {
+    const connects = 'src/redis/connect.ts';
+    const makes = /\bnew (?:Redis|Cluster|RedirectedCluster)\(|\.duplicate\(/;
+    expect(
+      uses(
+        sources.filter(({ file }) => file === connects),
+        makes,
+      ),
+    ).not.toEqual([]);
+    report(
+      uses(
+        sources.filter(({ file }) => file !== connects),
+        makes,
+      ),
+    );
+  });
+
   it('does no work when a file of ours is imported', () => {
     const start = /^(?:await |new |void |(?:[a-z]\w*\.)?(?:listen|connect|start)\()/;
     report(

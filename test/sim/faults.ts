@@ -9,6 +9,8 @@ import type { Transaction } from './postgres-transactions.js';
 /** Most processes of one cluster at a time. */
 const MAX_NODES = 5;
 const MIN_NODES = 2;
+/** A node that could not start is started again after so long. */
+const START_AGAIN_MS = 1_000;
 /** Time between faults, in the mean. */
 const EVERY_MS = 2_200;
 /** An answer that is not heard excuses a second delivery only while its message may be in flight. */
@@ -44,6 +46,7 @@ export class Faults {
   readonly nodes: SimulatedNode[] = [];
   #born = 0;
   #isOver = false;
+  #startingAgain = 0;
   /** What waits for a transaction to stand still. */
   #onStill: ((transaction: Transaction) => void) | null = null;
   readonly deaths = new Map<string, number>();
@@ -69,8 +72,18 @@ export class Faults {
     const node = new SimulatedNode(this.#around, `${name}-${String(this.#born).padStart(8, '0')}`);
     this.nodes.push(node);
     this.#around.world.note(`${node.id} joins`);
+    node.onFailedStart = () => this.#startAgain(name);
     node.start();
     return node;
+  }
+
+  /** As a supervisor does with a process that ended by itself. */
+  #startAgain(name: string): void {
+    this.#startingAgain += 1;
+    this.#around.world.after(START_AGAIN_MS, () => {
+      this.#startingAgain -= 1;
+      this.join(name);
+    });
   }
 
   begin(): void {
@@ -90,7 +103,7 @@ export class Faults {
   get arePast(): boolean {
     const { redis, lockServers, postgres } = this.#around;
     const servers = [redis, postgres, ...lockServers].every((server) => server.isUp && !server.isFrozen);
-    return servers && this.live.every(isWell);
+    return servers && this.#startingAgain === 0 && this.live.every(isWell);
   }
 
   #next(): void {

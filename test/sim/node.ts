@@ -74,6 +74,8 @@ export class SimulatedNode {
   readonly #ports: NodePorts;
   readonly #core: NodeCore;
   hasJoined = false;
+  /** Told when it ends because it could not join. */
+  onFailedStart = (): void => undefined;
   isStopping = false;
 
   constructor(around: Environment, id: string) {
@@ -151,6 +153,7 @@ export class SimulatedNode {
       } catch (error) {
         if (this.hasJoined) throw error;
         this.kill();
+        this.onFailedStart();
       }
     });
   }
