@@ -12,7 +12,7 @@ import { shardOfMessage } from '../../src/domain/shard.js';
 import type { NodeIntake } from '../../src/intake/node-intake.js';
 import type { EpochAuthority } from '../../src/membership/fencing.js';
 import type { ShardHolder } from '../../src/membership/shard-holder.js';
-import type { ShardLocks } from '../../src/membership/shard-locks.js';
+import type { Locks } from '../../src/membership/shard-lock-ranges.js';
 import { isUnavailable } from '../../src/postgres/database.js';
 import { redisClient, subscriberClient, postgresClient } from './clients.js';
 import type { Destinations } from './destinations.js';
@@ -133,7 +133,7 @@ export class SimulatedNode {
     return this.process.id;
   }
 
-  get locks(): ShardLocks {
+  get locks(): Locks {
     return this.#core.locks;
   }
 
