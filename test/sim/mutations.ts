@@ -3,7 +3,7 @@
 import { Admission } from '../../src/actor/admission.js';
 import type { Spoil } from './node.js';
 import type { FaultKind } from './faults.js';
-import { refused } from './queue-scripts.js';
+import { refused } from './queue-state.js';
 import type { RedisServer } from './redis-server.js';
 import { EVERY_FAULT } from './faults.js';
 
