@@ -219,7 +219,7 @@ export class Checks implements NodeWatch {
       const owners = live.filter((node) => node.holder.owned().includes(shard));
       const named = owners.map(({ id }) => id).join(', ');
       if (owners.length !== 1) faults.push(`shard ${shard} has ${owners.length} actors: ${named}`);
-      const granted = table.shards[shard]?.node ?? 'nobody';
+      const granted = table.shard(shard).node ?? 'nobody';
       if (owners.length === 1 && owners[0]?.id !== granted) faults.push(`${named} owns shard ${shard} of ${granted}`);
     }
     const shares = live.map((node) => node.holder.owned().length);

@@ -88,6 +88,7 @@ export function subscriberClient(link: Link, server: RedisServer): { client: Sub
 /** As in src/postgres/database.ts. */
 const MAX_TRIES = 5;
 const CONFLICT_PAUSE_MS = 20;
+const PAST_LIMIT = ['25P03', '55P03'];
 
 /** The pool: a request that is lost takes no other along; a transaction has a connection of its own, which ends with it. */
 export function tableClient(link: Link, server: TableServer): Database {
@@ -105,8 +106,8 @@ export function tableClient(link: Link, server: TableServer): Database {
         ? send(carryOut)
         : Promise.reject(away(new Error('Connection terminated unexpectedly')));
     const connection = {
-      run: (name: string, values: readonly unknown[]) =>
-        sendWithin(() => server.run(name, values, link.process, transaction)),
+      run: (name: string, values?: readonly unknown[]) =>
+        sendWithin(() => server.run(name, values ?? [], link.process, transaction)),
       text: () => Promise.resolve([]),
     } as Queryable;
     try {
@@ -122,8 +123,8 @@ export function tableClient(link: Link, server: TableServer): Database {
     }
   };
   const database: Pick<Database, 'run' | 'text' | 'transaction'> = {
-    run: async <Row extends object>(name: string, values: readonly unknown[]) =>
-      (await send(() => server.run(name, values, link.process))) as Row[],
+    run: async <Row extends object>(name: string, values?: readonly unknown[]) =>
+      (await send(() => server.run(name, values ?? [], link.process))) as Row[],
     // The only text that is asked for: whether the table takes writes.
     text: <Row extends object>() => send(() => [{ transaction_read_only: 'off' }] as unknown as Row[]),
     transaction: async (work) => {
@@ -131,7 +132,7 @@ export function tableClient(link: Link, server: TableServer): Database {
         try {
           return await once(work);
         } catch (error) {
-          if (!(error instanceof SqlError)) throw error;
+          if (!(error instanceof SqlError && PAST_LIMIT.includes(error.code))) throw error;
           if (tries === MAX_TRIES) throw away(error);
           await new Promise((resolve) => setTimeout(resolve, CONFLICT_PAUSE_MS * tries));
         }
@@ -144,9 +145,9 @@ export function tableClient(link: Link, server: TableServer): Database {
 /** What stood still for too long, or waited too long for a lock, is tried again; everything else says that the table is away. */
 function tableError(error: unknown): unknown {
   const text = error instanceof Error ? error.message : String(error);
-  if (text.startsWith('the simulation') || (error instanceof SqlError && ['25P03', '55P03'].includes(error.code))) {
-    return error;
-  }
+  const isAboutStatement =
+    error instanceof SqlError && (PAST_LIMIT.includes(error.code) || error.code.startsWith('23'));
+  if (text.startsWith('the simulation') || isAboutStatement) return error;
   return away(error);
 }
 

@@ -348,7 +348,7 @@ export class SimulatedNode {
       const shard = world.chance.pick(this.holder.owned());
       this.#fireOn();
       if (shard === undefined || !this.recorder.isAvailable) return;
-      const epoch = table.shards[shard]?.epoch ?? 0;
+      const epoch = table.shard(shard).epoch;
       this.#database
         .transaction(async (connection) => {
           await connection.run('fire-schedules', [[shard], [epoch]]);

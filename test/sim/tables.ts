@@ -1,0 +1,161 @@
+// The rows of a simulated PostgreSQL, and how a statement sees them: what was committed, beneath what its own transaction changed.
+
+import type { DispatchRow } from '../../src/postgres/messages/message-columns.js';
+import type { ScheduleRow } from '../../src/postgres/schedules/schedule-row.js';
+
+export interface ShardRow {
+  readonly shard: number;
+  readonly epoch: number;
+  readonly node: string | null;
+}
+
+export type MessageRow = Readonly<DispatchRow> & {
+  readonly reason: string | null;
+  readonly in_dlq: boolean;
+  readonly covers_until: number | null;
+  readonly started_at: number | null;
+  readonly finished_at: number | null;
+  readonly last_status: number | null;
+  readonly last_error: string | null;
+  readonly last_headers: unknown;
+  readonly last_body: Buffer | null;
+  readonly node: string | null;
+  /** For the checks: how often it came to an end, and (by the true time) when it did first. */
+  readonly finished: number;
+  readonly endedAtMs: number;
+};
+
+export interface KeyRow {
+  readonly tenant_id: number;
+  readonly scope: string;
+  readonly key: string;
+  readonly message_id: string;
+  readonly created_at: number;
+  readonly expires_at: number | null;
+}
+
+export interface ChangeRow {
+  readonly tenant_id: number;
+  readonly schedule_id: string;
+  readonly at: number;
+  readonly generation: number;
+  readonly change: string;
+  readonly detail: unknown;
+}
+
+export interface AttemptRow {
+  readonly message_id: string;
+  readonly attempt: number;
+  readonly tenant_id: number;
+  readonly started_at: number;
+  readonly finished_at: number;
+  readonly status: number | null;
+  readonly error: string | null;
+  readonly headers: unknown;
+  readonly body: Buffer | null;
+  readonly next_attempt_at: number | null;
+  readonly node: string | null;
+}
+
+/** Rows by their primary keys. Rows are never changed, only replaced. */
+export interface Tables {
+  readonly shards: Map<string, ShardRow>;
+  readonly messages: Map<string, MessageRow>;
+  readonly schedules: Map<string, ScheduleRow>;
+  readonly idempotency_keys: Map<string, KeyRow>;
+  readonly schedule_changes: Map<string, ChangeRow>;
+  readonly attempts: Map<string, AttemptRow>;
+}
+
+export type TableName = keyof Tables;
+type Row<Name extends TableName> = Tables[Name] extends Map<string, infer Value> ? Value : never;
+
+export function noTables(): Tables {
+  return {
+    shards: new Map(),
+    messages: new Map(),
+    schedules: new Map(),
+    idempotency_keys: new Map(),
+    schedule_changes: new Map(),
+    attempts: new Map(),
+  };
+}
+
+/** What the statements of one transaction read and write. */
+export class View {
+  readonly #committed: Tables;
+  /** What the transaction changed: null for a row that it deleted. */
+  readonly #own: { readonly [Name in TableName]: Map<string, Row<Name> | null> } = noTables();
+
+  constructor(committed: Tables) {
+    this.#committed = committed;
+  }
+
+  get<Name extends TableName>(table: Name, key: string): Row<Name> | undefined {
+    const own = this.#own[table].get(key);
+    return own === undefined ? (this.#committed[table].get(key) as Row<Name> | undefined) : (own ?? undefined);
+  }
+
+  put<Name extends TableName>(table: Name, key: string, row: Row<Name>): void {
+    this.#own[table].set(key, row);
+  }
+
+  remove(table: TableName, key: string): void {
+    this.#own[table].set(key, null);
+  }
+
+  /** All rows, in no order that means anything. */
+  all<Name extends TableName>(table: Name): Row<Name>[] {
+    const committed = this.#committed[table] as Map<string, Row<Name>>;
+    const own = this.#own[table];
+    if (own.size === 0) return [...committed.values()];
+    const untouched = [...committed].flatMap(([key, row]) => (own.has(key) ? [] : [row]));
+    return [...untouched, ...[...own.values()].filter((row) => row !== null)];
+  }
+
+  /** Makes everybody see what the transaction changed. `onMessage` says what a message's row is then. */
+  commit(onMessage: (row: MessageRow, before: MessageRow | undefined) => MessageRow): void {
+    for (const [key, row] of this.#own.messages) {
+      if (row !== null) this.#own.messages.set(key, onMessage(row, this.#committed.messages.get(key)));
+    }
+    for (const table of Object.keys(this.#own) as TableName[]) {
+      const committed: Map<string, unknown> = this.#committed[table];
+      for (const [key, row] of this.#own[table]) {
+        if (row === null) committed.delete(key);
+        else committed.set(key, row);
+      }
+    }
+  }
+}
+
+/** The primary keys as they name rows here. */
+export function scheduleKey(tenantId: number, id: string): string {
+  return `${tenantId}\n${id}`;
+}
+
+export function keyKey(tenantId: number, scope: string, key: string): string {
+  return `${tenantId}\n${scope}\n${key}`;
+}
+
+/** A time as a timestamptz(3) keeps it. */
+export function timeOf(value: unknown): number {
+  return Math.round(typeof value === 'number' ? value : Date.parse(value as string));
+}
+
+export function timeOrNull(value: unknown): number | null {
+  return value === null || value === undefined ? null : timeOf(value);
+}
+
+/** Parameters that are one array a column, as rows. */
+export function rowsOf<Column extends string>(
+  values: readonly unknown[],
+  columns: readonly Column[],
+): { readonly [Name in Column]: unknown }[] {
+  const arrays = values as unknown[][];
+  return (arrays[0] ?? []).map(
+    (_first, row) =>
+      Object.fromEntries(columns.map((name, column) => [name, arrays[column]?.[row] ?? null])) as {
+        [Name in Column]: unknown;
+      },
+  );
+}
