@@ -142,6 +142,31 @@ export function tableClient(link: Link, server: TableServer): Database {
   return database as Database;
 }
 
+/** A database whose statements are carried out at once, by nobody else's leave: for whoever wants to see what they do. */
+export function boundDatabase(server: TableServer, id: string): Database {
+  const link = { connection: 0, process: { id } } as Link;
+  const database: Pick<Database, 'run' | 'transaction'> = {
+    run: async <Row extends object>(name: string, values?: readonly unknown[]) =>
+      (await Promise.resolve(server.run(name, values ?? [], { id }))) as Row[],
+    transaction: async (work) => {
+      const transaction = server.transactions.begin(link);
+      const connection = {
+        run: async (name: string, values?: readonly unknown[]) =>
+          Promise.resolve(server.run(name, values ?? [], { id }, transaction)),
+      } as Queryable;
+      try {
+        const result = await work(connection);
+        server.transactions.commit(transaction);
+        return result;
+      } catch (error) {
+        server.transactions.end(transaction, new SqlError('25P01', 'rolled back'));
+        throw error;
+      }
+    },
+  };
+  return database as Database;
+}
+
 /** What stood still for too long, or waited too long for a lock, is tried again; everything else says that the table is away. */
 function tableError(error: unknown): unknown {
   const text = error instanceof Error ? error.message : String(error);

@@ -3,7 +3,7 @@
 import type { DispatchRow } from '../../src/postgres/messages/message-columns.js';
 import { messageLocks, type Statement, type Values } from './statement.js';
 import { SqlError } from './table-transactions.js';
-import { type AttemptRow, type MessageRow, rowsOf, timeOf, timeOrNull, type View } from './tables.js';
+import { type AttemptRow, type MessageRow, picked, rowsOf, timeOf, timeOrNull, type View } from './tables.js';
 
 const UNCONFIRMED = 'canceled by the client, without confirmation from Redis';
 
@@ -188,10 +188,6 @@ function isOf(tenantId: unknown, isWanted: (row: MessageRow) => boolean): (row: 
   return (row) => row.tenant_id === tenantId && isWanted(row);
 }
 
-function picked<Name extends keyof MessageRow>(row: MessageRow, names: readonly Name[]): Pick<MessageRow, Name> {
-  return Object.fromEntries(names.map((name) => [name, row[name]])) as Pick<MessageRow, Name>;
-}
-
 function asCanceled(row: MessageRow): object {
   const columns = picked(row, [
     ...(['id', 'shard', 'overlap', 'schedule_id', 'idempotency_key', 'attempts', 'due_at'] as const),
@@ -220,6 +216,13 @@ function json(value: unknown): unknown {
   return value === null ? null : JSON.parse(value as string);
 }
 
+const PLAIN = [
+  ...(['id', 'tenant_id', 'shard', 'kind', 'state', 'held', 'schedule_id', 'overlap', 'idempotency_key'] as const),
+  ...(['source_id', 'destination', 'method', 'body', 'max_retries', 'timeout_ms'] as const),
+];
+
+const PLAIN_OF_ATTEMPT = ['message_id', 'attempt', 'tenant_id', 'status', 'error', 'body', 'node'] as const;
+
 /** What a statement refuses because of a column that may not be null. */
 class MissingTenant extends SqlError {
   readonly column = 'tenant_id';
@@ -229,9 +232,7 @@ function insertedRow(given: Record<(typeof INSERTED)[number], unknown>, tenants:
   if (!tenants.has(given.tenant_id as number)) throw new MissingTenant('23502', 'null value in column "tenant_id"');
   const createdAtMs = timeOf(given.created_at);
   return {
-    ...(given as Pick<DispatchRow, 'id' | 'tenant_id' | 'shard' | 'kind' | 'state' | 'held' | 'schedule_id'>),
-    ...(given as Pick<DispatchRow, 'overlap' | 'idempotency_key' | 'source_id' | 'destination' | 'method' | 'body'>),
-    ...(given as Pick<DispatchRow, 'max_retries' | 'timeout_ms'>),
+    ...(picked(given, PLAIN) as Pick<DispatchRow, (typeof PLAIN)[number]>),
     reason: given.reason as string | null,
     occurrence_at: timeOrNull(given.occurrence_at),
     covers_until: timeOrNull(given.covers_until),
@@ -253,7 +254,7 @@ function insertedRow(given: Record<(typeof INSERTED)[number], unknown>, tenants:
 
 function attemptRow(given: Record<(typeof ATTEMPT)[number], unknown>): AttemptRow {
   return {
-    ...(given as Pick<AttemptRow, 'message_id' | 'attempt' | 'tenant_id' | 'status' | 'error' | 'body' | 'node'>),
+    ...(picked(given, PLAIN_OF_ATTEMPT) as Pick<AttemptRow, (typeof PLAIN_OF_ATTEMPT)[number]>),
     started_at: timeOf(given.started_at),
     finished_at: timeOf(given.finished_at),
     headers: json(given.headers),

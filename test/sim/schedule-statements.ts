@@ -2,7 +2,7 @@
 
 import type { ScheduleRow } from '../../src/postgres/schedules/schedule-row.js';
 import { scheduleLock, shardLock, type Statement, type Values } from './statement.js';
-import { rowsOf, scheduleKey, timeOf, timeOrNull, type View } from './tables.js';
+import { picked, rowsOf, scheduleKey, timeOf, timeOrNull, type View } from './tables.js';
 
 /** The parameters of insert-schedule.sql, in their order. */
 const SAVED = [
@@ -198,6 +198,11 @@ function savedOf(values: Values): Saved {
   return Object.fromEntries(SAVED.map((name, index) => [name, values[index] ?? null])) as Saved;
 }
 
+const PLAIN = [
+  ...(['shard', 'state', 'cron', 'time_zone', 'destination', 'method', 'body', 'max_retries', 'timeout_ms'] as const),
+  ...(['labels', 'delay_ms', 'misfire', 'misfire_window_ms', 'overlap', 'window_ms', 'key_template'] as const),
+];
+
 type Definition = Omit<
   ScheduleRow,
   'tenant_id' | 'id' | 'generation' | 'anchor_at' | 'last_fire_at' | 'created_at' | 'updated_at' | 'error'
@@ -205,9 +210,7 @@ type Definition = Omit<
 
 function definitionOf(given: Saved): Definition {
   return {
-    ...(given as Pick<Definition, 'shard' | 'state' | 'cron' | 'time_zone' | 'destination' | 'method' | 'body'>),
-    ...(given as Pick<Definition, 'max_retries' | 'timeout_ms' | 'labels' | 'delay_ms' | 'misfire'>),
-    ...(given as Pick<Definition, 'misfire_window_ms' | 'overlap' | 'window_ms' | 'key_template'>),
+    ...(picked(given, PLAIN) as Pick<Definition, (typeof PLAIN)[number]>),
     headers: JSON.parse(given.headers as string) as Definition['headers'],
     options: JSON.parse(given.options as string) as Definition['options'],
     next_fire_at: timeOrNull(given.next_fire_at),

@@ -137,9 +137,9 @@ export function keyKey(tenantId: number, scope: string, key: string): string {
   return `${tenantId}\n${scope}\n${key}`;
 }
 
-/** A time as a timestamptz(3) keeps it. */
+/** A time as a timestamptz(3) keeps it: what is less than a millisecond is rounded up before it is sent. */
 export function timeOf(value: unknown): number {
-  return Math.round(typeof value === 'number' ? value : Date.parse(value as string));
+  return Math.ceil(typeof value === 'number' ? value : Date.parse(value as string));
 }
 
 export function timeOrNull(value: unknown): number | null {
@@ -150,12 +150,15 @@ export function timeOrNull(value: unknown): number | null {
 export function rowsOf<Column extends string>(
   values: readonly unknown[],
   columns: readonly Column[],
-): { readonly [Name in Column]: unknown }[] {
+): Readonly<Record<Column, unknown>>[] {
   const arrays = values as unknown[][];
-  return (arrays[0] ?? []).map(
-    (_first, row) =>
-      Object.fromEntries(columns.map((name, column) => [name, arrays[column]?.[row] ?? null])) as {
-        [Name in Column]: unknown;
-      },
-  );
+  return (arrays[0] ?? []).map((_first, row) => {
+    const cells = columns.map((name, column) => [name, arrays[column]?.[row] ?? null]);
+    return Object.fromEntries(cells) as Record<Column, unknown>;
+  });
+}
+
+/** Some columns of a row, or of what was given for one. */
+export function picked<Of extends object, Name extends keyof Of>(row: Of, names: readonly Name[]): Pick<Of, Name> {
+  return Object.fromEntries(names.map((name) => [name, row[name]])) as Pick<Of, Name>;
 }
