@@ -4,7 +4,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import type { Sweeper } from '../actor/sweeper.js';
 import type { TokenVerdict } from '../admin/admin-socket.js';
 import { ClusterWatch } from '../admin/cluster-watch.js';
 import { type Pulse, readPulse, readWatch } from '../admin/pulse.js';
@@ -15,12 +14,12 @@ import { Authenticator, bearerToken, ConfiguredAdmin } from '../api/auth.js';
 import { callerIpOfRaw } from '../api/request-source.js';
 import { adminOrigins, type Config } from '../config.js';
 import type { Clock } from '../domain/clock.js';
+import { ConsoleChannels } from '../redis/console-channels.js';
 import { readLevels, readMemory } from '../redis/levels.js';
-import type { Offers } from '../redis/offers.js';
 import type { Database } from '../postgres/database.js';
-import type { Recorder } from '../postgres/messages/recorder.js';
-import { processTime, type NodeCluster } from './cluster.js';
+import type { NodeCore } from './assemble-node.js';
 import type { NodeDiary } from './hooks.js';
+import { processTime } from './process-time.js';
 
 /** A token of an open socket is checked again as often as nodes forget tokens, within these bounds. */
 const RECHECK_MS = { min: 1_000, max: 60_000 } as const;
@@ -41,16 +40,16 @@ interface ConsoleParts {
   readonly database: Database;
   readonly redis: Redis | Cluster;
   readonly clock: Clock;
-  readonly cluster: NodeCluster;
+  readonly core: NodeCore;
   readonly diary: NodeDiary;
-  readonly sweeper: Pick<Sweeper, 'backlog'>;
-  readonly recorder: Pick<Recorder, 'isAvailable' | 'backlog'>;
-  readonly offers: Pick<Offers, 'backlog'>;
 }
 
-export function makeConsole(parts: ConsoleParts): NodeConsole {
-  const { config, identity, cluster, diary } = parts;
-  const channels = cluster.consoleChannels;
+type MadeParts = ConsoleParts & { readonly channels: ConsoleChannels };
+
+export function makeConsole(given: ConsoleParts): NodeConsole {
+  const { config, identity, redis, core, diary } = given;
+  const channels = new ConsoleChannels(redis, core.subscriptions, config.CARILLON_REDIS_PREFIX);
+  const parts = { ...given, channels };
   const watch = makeWatch(parts, (by, fresh) => {
     // This node needs no Redis to hear itself.
     teller.asked(fresh);
@@ -96,8 +95,9 @@ export function makeConsole(parts: ConsoleParts): NodeConsole {
   };
 }
 
-function makeWatch(parts: ConsoleParts, ask: (by: string, fresh: boolean) => void): ClusterWatch {
-  const { config, log, identity, database, redis, clock, cluster, recorder } = parts;
+function makeWatch(parts: MadeParts, ask: (by: string, fresh: boolean) => void): ClusterWatch {
+  const { config, log, identity, database, redis, clock, channels } = parts;
+  const { recorder } = parts.core;
   const watch: ClusterWatch = new ClusterWatch({
     cluster: {
       shards: config.CARILLON_SHARDS,
@@ -119,18 +119,19 @@ function makeWatch(parts: ConsoleParts, ask: (by: string, fresh: boolean) => voi
     ask: ({ by, fresh }) => ask(by, fresh),
     listen: (on) =>
       on
-        ? cluster.consoleChannels.hearPulses((text) => {
+        ? channels.hearPulses((text) => {
             const pulse = readPulse(text);
             if (pulse !== null && pulse.node !== identity) watch.hear(pulse);
           })
-        : cluster.consoleChannels.hearNoPulses(),
+        : channels.hearNoPulses(),
     readLevels: (shards) => readLevels(redis, config.CARILLON_REDIS_PREFIX, shards),
   });
   return watch;
 }
 
 function makeTeller(parts: ConsoleParts, tell: (pulse: Pulse) => void): Teller {
-  const { config, log, identity, redis, cluster, diary, sweeper, recorder, offers } = parts;
+  const { config, log, identity, redis, diary } = parts;
+  const { holder, sweeper, recorder, offers } = parts.core;
   return new Teller({
     log,
     node: identity,
@@ -138,9 +139,9 @@ function makeTeller(parts: ConsoleParts, tell: (pulse: Pulse) => void): Teller {
     figures: diary.figures,
     events: diary.events,
     levels: {
-      inFlight: () => cluster.holder.inFlight,
+      inFlight: () => holder.inFlight,
       capacity: config.CARILLON_CONCURRENCY,
-      ownedShards: () => cluster.holder.owned(),
+      ownedShards: () => holder.owned(),
       sweepBacklog: () => sweeper.backlog,
       isTableUp: () => recorder.isAvailable,
       isQueueUp: () => redis.status === 'ready',

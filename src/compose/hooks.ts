@@ -9,6 +9,7 @@ import type { RosterFacts } from '../admin/roster-facts.js';
 import type { Clock } from '../domain/clock.js';
 import type { OnTier } from '../intake/node-intake.js';
 import type { MembershipEvents } from '../membership/membership.js';
+import type { RecorderSettings } from '../postgres/messages/recorder.js';
 import type { NodeMetrics } from '../telemetry/metrics.js';
 
 /** What this node remembers of itself for the console. */
@@ -26,7 +27,9 @@ export interface NodeHooks {
   readonly onFired: (published: number, skipped: readonly string[]) => void;
   readonly onAccept: (result: 'accepted' | 'deduplicated' | 'failed', messages: number) => void;
   readonly onTier: OnTier;
-  readonly onAttempt: NonNullable<ActorParts['onAttempt']>;
+  readonly onClaim: NonNullable<ActorParts['onClaim']>;
+  readonly onAttempt: ActorParts['onAttempt'];
+  readonly onGroup: NonNullable<RecorderSettings['onGroup']>;
 }
 
 export function makeDiary(identity: string, clock: Clock, leaseMs: number): NodeDiary {
@@ -82,6 +85,8 @@ export function makeHooks(metrics: NodeMetrics, diary: NodeDiary, clock: Clock, 
       if (result === 'accepted') figures.accepted(messages);
     },
     onTier: (tier, messages) => metrics.acceptedInTier(tier, messages),
+    onClaim: (entries) => metrics.claimed(entries),
+    onGroup: (kind, items, durationMs) => metrics.grouped(kind, items, durationMs),
     onAttempt: ({ outcome, recorded }) => {
       metrics.attempted(outcome, recorded.taken);
       figures.attempted(outcome, recorded.taken);

@@ -42,10 +42,13 @@ export type OnAccept = (result: 'accepted' | 'deduplicated' | 'failed', messages
 /** Counts messages that were accepted, by how soon they are due. */
 export type OnTier = (tier: Tier, messages: number) => void;
 
+/** What the intake asks of the offers. */
+export type IntakeOffers = Pick<Offers, 'offer' | 'offerAhead' | 'reschedule' | 'cancel'>;
+
 export class NodeIntake implements Intake {
   readonly #database: Database;
   readonly #recorder: Recorder;
-  readonly #offers: Offers;
+  readonly #offers: IntakeOffers;
   readonly #clock: Clock;
   readonly #chance: Chance;
   readonly #settings: IntakeSettings;
@@ -56,7 +59,7 @@ export class NodeIntake implements Intake {
   constructor(parts: {
     database: Database;
     recorder: Recorder;
-    offers: Offers;
+    offers: IntakeOffers;
     clock: Clock;
     time: ProcessTime;
     chance: Chance;

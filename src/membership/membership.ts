@@ -38,7 +38,7 @@ export interface MembershipEvents {
   readonly onView?: (view: RosterView) => void;
 }
 
-interface MembershipParts {
+export interface MembershipParts {
   readonly locks: Pick<ShardLocks, 'held' | 'acquire' | 'extend' | 'release' | 'troubleMs' | 'probe'>;
   readonly roster: Pick<Roster, 'beat' | 'own' | 'disown' | 'leave'>;
   readonly holder: Pick<ShardHolder, 'owned' | 'stuckFor' | 'take' | 'give' | 'drop' | 'stop'>;
@@ -74,6 +74,7 @@ export class Membership {
   #view: RosterView | null = null;
   /** Since when the table has been out of this node's reach, as far as heartbeats saw. */
   #tableAwaySinceMs: number | null = null;
+  #started = false;
   #draining = false;
   #stopped = false;
   #beating: Promise<boolean> | null = null;
@@ -103,11 +104,12 @@ export class Membership {
 
   /** Joins. Resolves when this node has what is due to it, or nothing is yet. */
   async start(): Promise<void> {
+    this.#started = true;
     this.#beatLater(0);
     await this.#settled.given;
   }
 
-  /** There may be shards to take: looks at once. */
+  /** There may be shards to take: looks at once. Before the start nothing is looked at. */
   nudge(): void {
     this.#beatWithin(0);
   }
@@ -152,7 +154,7 @@ export class Membership {
 
   /** The next heartbeat comes no later than in so many milliseconds, or right after one that is under way. */
   #beatWithin(delayMs: number): void {
-    if (this.#stopped) return;
+    if (!this.#started || this.#stopped) return;
     if (this.#beating !== null) {
       this.#beatAgain = true;
       return;

@@ -1,4 +1,5 @@
-// Makes the clients of the data Redis from its URL, whatever form it has.
+// Makes every client of Redis: of the data Redis from its URL, whatever form that has, and of the lock servers. How long each waits and when
+// it tries again is said here and nowhere else.
 //
 // All of them fail at once while a server is away, and repeat nothing: a script that may have run already must not be run again, or work
 // that was delivered would be queued with its payload a second time. For a Redis Cluster that means that only redirections, which were not
@@ -43,6 +44,32 @@ export function createSubscriber(settings: ConnectSettings): Redis {
       : serverClient(form, settings);
   reportTrouble(redis, settings.onTrouble);
   return redis;
+}
+
+export interface LockServerSettings {
+  readonly url: string;
+  readonly timeoutMs: number;
+  /** Told when it cannot be reached, once until it can. */
+  readonly onAway: (error: Error) => void;
+  readonly onBack: () => void;
+}
+
+/**
+ * A lock server's client, not connected yet: `openRedis` connects it. Its connection outlives a silence, unlike those of the data Redis: a
+ * majority is enough, and a lock that is not answered in time counts as refused.
+ */
+export function createLockServer({ url, timeoutMs, onAway, onBack }: LockServerSettings): Redis {
+  const client = new Redis(url, { ...impatient(timeoutMs), ...retrying() });
+  let isAway = false;
+  client.on('error', (error: Error) => {
+    if (!isAway) onAway(error);
+    isAway = true;
+  });
+  client.on('ready', () => {
+    if (isAway) onBack();
+    isAway = false;
+  });
+  return client;
 }
 
 /**
@@ -170,6 +197,12 @@ function serverClient(form: Exclude<RedisForm, ClusterForm>, settings: ConnectSe
 }
 
 function commonOptions({ timeoutMs }: ConnectSettings): Options {
+  // A connection on which nothing comes back any more is given up, and the server is looked for anew.
+  return { ...impatient(timeoutMs), socketTimeout: 2 * timeoutMs };
+}
+
+/** Connects when told to; whatever is not answered in time fails, and nothing is sent a second time. */
+function impatient(timeoutMs: number): Options {
   return {
     lazyConnect: true,
     autoResendUnfulfilledCommands: false,
@@ -177,8 +210,6 @@ function commonOptions({ timeoutMs }: ConnectSettings): Options {
     maxRetriesPerRequest: 0,
     commandTimeout: timeoutMs,
     connectTimeout: timeoutMs,
-    // A connection on which nothing comes back any more is given up, and the server is looked for anew.
-    socketTimeout: 2 * timeoutMs,
   };
 }
 

@@ -106,12 +106,12 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'the end of trust is ignored',
     faults: EVERY_FAULT,
-    spoil: { parts: (parts) => ({ ...parts, isTrusted: () => true }) },
+    spoil: { actorParts: (parts) => ({ ...parts, isTrusted: () => true }) },
   },
   {
     name: 'a reconnect to Redis goes unnoticed',
     faults: ['failover', 'failover', 'break', 'freeze', 'redis away'],
-    spoil: { reconnect: 'unnoticed' },
+    spoil: { redisClient: (client) => Object.create(client, { on: { value: () => client } }) as typeof client },
   },
   {
     name: 'locks of halted actors are extended for ever',
@@ -136,8 +136,10 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'cancels are acknowledged although Redis did not confirm them',
     faults: ['cut off'],
     spoil: {
-      cancels: (offers) => ({
+      intakeOffers: (offers) => ({
         offer: (shard, entry) => offers.offer(shard, entry),
+        offerAhead: (shard, entry) => offers.offerAhead(shard, entry),
+        reschedule: (shard, entry, dueAtMs, generation) => offers.reschedule(shard, entry, dueAtMs, generation),
         cancel: async (shard, ids) => (await offers.cancel(shard, ids)) ?? ids.map(() => 'absent' as const),
       }),
     },
@@ -147,7 +149,7 @@ export const MUTATIONS: readonly Mutation[] = [
     faults: ['freeze'],
     spoil: {
       // With one call at a time for each host, messages wait long in a node's hands.
-      parts: (parts) => ({
+      actorParts: (parts) => ({
         ...parts,
         admission: new Admission({ capacity: 200, perTenant: 200, perHost: 1, waitingPerHost: 50 }, () =>
           parts.time.monotonicMs(),

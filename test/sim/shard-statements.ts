@@ -43,6 +43,7 @@ export function shardStatements(granting: Granting): Record<string, Statement> {
           .map(({ row, epoch }) => raise(view, row, Math.max(row.epoch, epoch) + 1, row.node)),
       locks: (_view, [, shards]) => (shards as number[]).map((shard) => shardLock(shard)),
     },
+    'select-shards': { run: (view) => view.all('shards').sort((a, b) => a.shard - b.shard) },
     'select-overtaken-shards': {
       run: (view, held) =>
         heldOf(view, held)

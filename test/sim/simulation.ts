@@ -134,7 +134,6 @@ export class Simulation {
     if (this.#mayGoBack) around.redis.rememberStates();
     const nodes = this.#nodes ?? world.chance.whole(2, 4);
     for (let node = 0; node < nodes; node++) faults.join();
-    faults.nodes[0]?.vouch();
     this.#publishOn();
     this.#cancelOn();
     // Those that joined at first may share evenly only when their grace is over.

@@ -50,6 +50,7 @@ export class TableServer extends Server {
       ...messageStatements(TENANTS, () => world.nowMs),
       ...keyStatements,
       ...scheduleStatements,
+      'select-signing-keys': { run: () => [{ current: 'sig_key', next: 'sig_next' }] },
     };
   }
 

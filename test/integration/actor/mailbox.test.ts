@@ -2,7 +2,7 @@
 
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { processTime } from '../../../src/compose/cluster.js';
+import { processTime } from '../../../src/compose/process-time.js';
 import type { ActorParts } from '../../../src/actor/actor-parts.js';
 import { ShardActor } from '../../../src/actor/shard-actor.js';
 import { Slots } from '../../../src/actor/slots.js';

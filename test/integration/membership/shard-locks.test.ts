@@ -2,7 +2,7 @@
 
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { processTime } from '../../../src/compose/cluster.js';
+import { processTime } from '../../../src/compose/process-time.js';
 import { ShardLocks } from '../../../src/membership/shard-locks.js';
 import { ownRedis, type OwnStore } from '../../support/stores.js';
 

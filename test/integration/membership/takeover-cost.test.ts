@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ActorParts } from '../../../src/actor/actor-parts.js';
 import { startNode } from '../../../src/compose.js';
-import { processTime } from '../../../src/compose/cluster.js';
+import { processTime } from '../../../src/compose/process-time.js';
 import { configWith } from '../../../src/config.js';
 import { Fencing } from '../../../src/membership/fencing.js';
 import { ShardHolder } from '../../../src/membership/shard-holder.js';
