@@ -36,7 +36,9 @@ const FEW = { faultsMs: 10_000, leastDisturbances: 1 };
 
 describe('a simulated cluster', { timeout: 300_000 }, () => {
   it('has the same history for the same seed, and another for another', async () => {
-    const [first, again, other] = [await simulate(5), await simulate(5), await simulate(6)];
+    const [first, other] = [await simulate(5), await simulate(6)];
+    // However long this process has been running.
+    const again = await simulate(5);
     expect(again.hash).toBe(first.hash);
     expect(other.hash).not.toBe(first.hash);
   });

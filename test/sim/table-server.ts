@@ -1,5 +1,5 @@
 // A simulated PostgreSQL: what our statements do to its rows, by the statements' names, each within a transaction or by itself. That they do what
-// the SQL does is held by postgres-differential.test.ts.
+// the SQL does is held by test/differential/postgres.test.ts.
 
 import type { TransactionLimits } from '../../src/postgres/database.js';
 import { keyStatements } from './key-statements.js';
@@ -36,7 +36,6 @@ export class TableServer extends Server {
   constructor(world: World, shards: number, limits: TransactionLimits) {
     super(world, 'table');
     this.transactions = new Transactions(world, limits, this.tables);
-    this.transactions.onMessage = (row, before) => this.#seen(row, before);
     for (let shard = 0; shard < shards; shard++) {
       this.tables.shards.set(String(shard), { shard, epoch: 0, node: null });
     }
@@ -76,7 +75,7 @@ export class TableServer extends Server {
         // By itself it is a transaction too, so that nothing is left of one that fails.
         const view = transaction?.view ?? new View(this.tables);
         const rows = statement.run(view, values);
-        if (transaction === null) view.commit((row, before) => this.#seen(row, before));
+        if (transaction === null) this.transactions.onCommit(view.commit(this.world.nowMs));
         if (name === 'record-outcomes' || name === 'cancel-messages' || name === 'fire-schedules') {
           this.world.note(`table: ${by.id} ${name} ${rows.map((row) => shown(row)).join(' ')}`);
         }
@@ -121,11 +120,6 @@ export class TableServer extends Server {
   #raised(before: ShardRow, after: ShardRow): void {
     this.onGrant(after.shard, before.node, after.node ?? '');
     this.world.note(`table grants ${after.shard} to ${after.node ?? ''} as ${after.epoch}`);
-  }
-
-  /** A message that ended in a transaction did so for others when that was committed. */
-  #seen(row: MessageRow, before: MessageRow | undefined): MessageRow {
-    return before !== undefined && row.endedAtMs !== before.endedAtMs ? { ...row, endedAtMs: this.world.nowMs } : row;
   }
 }
 

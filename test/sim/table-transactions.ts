@@ -4,7 +4,7 @@
 import type { Cancel } from '../../src/domain/clock.js';
 import type { TransactionLimits } from '../../src/postgres/database.js';
 import { Later, type Link } from './link.js';
-import { type MessageRow, type Tables, View } from './tables.js';
+import { type Changes, type Tables, View } from './tables.js';
 import type { World } from './world.js';
 
 /** An error as PostgreSQL answers it. */
@@ -63,8 +63,8 @@ export class Transactions {
   /** Told when a transaction begins to stand still. */
   onStill: (transaction: Transaction) => void = () => undefined;
 
-  /** Says what a message's row is for others once it is committed. */
-  onMessage: (row: MessageRow, before: MessageRow | undefined) => MessageRow = (row) => row;
+  /** Told what each transaction committed, those of a single statement among them. */
+  onCommit: (changes: Changes) => void = () => undefined;
 
   constructor(world: World, limits: TransactionLimits, tables: Tables) {
     this.#world = world;
@@ -140,7 +140,7 @@ export class Transactions {
 
   commit(transaction: Transaction): void {
     if (transaction.ended !== null) throw transaction.ended;
-    transaction.view.commit(this.onMessage);
+    this.onCommit(transaction.view.commit(this.#world.nowMs));
     this.end(transaction, new SqlError('25P01', 'there is no transaction in progress'));
   }
 

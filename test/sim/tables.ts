@@ -113,11 +113,14 @@ export class View {
     return [...untouched, ...[...own.values()].filter((row) => row !== null)];
   }
 
-  /** Makes everybody see what the transaction changed. `onMessage` says what a message's row is then. */
-  commit(onMessage: (row: MessageRow, before: MessageRow | undefined) => MessageRow): void {
+  /** Makes everybody see what the transaction changed, and returns that. `nowMs`: the true time, since when messages have ended for others. */
+  commit(nowMs: number): Changes {
     for (const [key, row] of this.#own.messages) {
-      if (row !== null) this.#own.messages.set(key, onMessage(row, this.#committed.messages.get(key)));
+      const before = this.#committed.messages.get(key);
+      const hasEnded = row !== null && before !== undefined && row.endedAtMs !== before.endedAtMs;
+      if (hasEnded) this.#own.messages.set(key, { ...row, endedAtMs: nowMs });
     }
+    const changes = { messages: this.#changesOf('messages'), schedules: this.#changesOf('schedules') };
     for (const table of Object.keys(this.#own) as TableName[]) {
       const committed: Map<string, unknown> = this.#committed[table];
       for (const [key, row] of this.#own[table]) {
@@ -125,7 +128,26 @@ export class View {
         else committed.set(key, row);
       }
     }
+    return changes;
   }
+
+  #changesOf<Name extends TableName>(table: Name): Change<Row<Name>>[] {
+    const committed = this.#committed[table] as Map<string, Row<Name>>;
+    const own = this.#own[table] as Map<string, Row<Name> | null>;
+    return [...own].map(([key, after]) => ({ before: committed.get(key) ?? null, after }));
+  }
+}
+
+/** A row that a transaction made (from null), replaced, or deleted (to null). */
+export interface Change<Of> {
+  readonly before: Of | null;
+  readonly after: Of | null;
+}
+
+/** What the checks look at of what a transaction committed. */
+export interface Changes {
+  readonly messages: readonly Change<MessageRow>[];
+  readonly schedules: readonly Change<ScheduleRow>[];
 }
 
 /** The primary keys as they name rows here. */

@@ -11,8 +11,8 @@ import { createRedis, openRedis } from '../../src/redis/connect.js';
 import { Script } from '../../src/redis/script.js';
 import { ownRedis, type OwnStore } from '../support/stores.js';
 import { anyStep, type Call, callOf, READY, type Step } from './redis-calls.js';
-import { modelNames, RedisServer, sha1 } from './redis-server.js';
-import { World } from './world.js';
+import { modelNames, RedisServer, sha1 } from '../sim/redis-server.js';
+import { World } from '../sim/world.js';
 
 const STEPS = Number(process.env.CARILLON_DIFFERENTIAL_STEPS ?? 4_000);
 const SEED = Number(process.env.CARILLON_DIFFERENTIAL_SEED ?? Math.floor(Math.random() * 1e9));

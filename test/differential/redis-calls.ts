@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { shardKeys } from '../../src/redis/keys.js';
-import type { RedisServer } from './redis-server.js';
+import type { RedisServer } from '../sim/redis-server.js';
 
 /** One call of a script. */
 export interface Call {

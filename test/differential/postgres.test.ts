@@ -8,11 +8,11 @@ import { codeOf, type Database } from '../../src/postgres/database.js';
 import { CarillonError } from '../../src/domain/errors.js';
 import { openDatabase, migratedDatabase } from '../support/node.js';
 import type { FreshDatabase } from '../support/stores.js';
-import { boundDatabase } from './clients.js';
+import { boundDatabase } from '../sim/clients.js';
 import { type Given, performanceOf } from './postgres-performance.js';
 import { anyStep, READY, type Step } from './postgres-steps.js';
-import { TableServer } from './table-server.js';
-import { World } from './world.js';
+import { TableServer } from '../sim/table-server.js';
+import { World } from '../sim/world.js';
 
 const STEPS = Number(process.env.CARILLON_DIFFERENTIAL_STEPS ?? 600);
 const SEED = Number(process.env.CARILLON_DIFFERENTIAL_SEED ?? Math.floor(Math.random() * 1e9));

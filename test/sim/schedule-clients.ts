@@ -1,0 +1,108 @@
+// Clients that save, edit, pause, resume, delete and make schedules again, all the time and through any node.
+
+import type { ScheduleDefinition } from '../../src/domain/schedule.js';
+import type { NodeIntake } from '../../src/intake/node-intake.js';
+import type { SimulatedNode, Surroundings } from './node.js';
+
+const SCHEDULES = 6;
+/** A change of some schedule comes, in the mean, so often. */
+const CHANGE_EVERY_MS = 1_500;
+/** Of changes: edits (which make a schedule that is not there), and the rest by the names of what they do. */
+const CHANGES = ['save', 'save', 'save', 'pause', 'resume', 'resume', 'delete'] as const;
+const CALENDARS = ['*/2 * * * * *', '*/3 * * * * *', '*/5 * * * * *', '@every 4s', '* * * * *', '*/7 * * * * *'];
+const FAR_CALENDARS = ['@every 95s', '@every 120s', '*/2 * * * *'];
+/** Paused again until each is: a client that hears of an error tries again. */
+const PAUSE_EVERY_MS = 500;
+
+/** The header by which it is seen from which definition an occurrence came. */
+export const REVISION = 'X-Revision';
+
+export class ScheduleClients {
+  readonly #around: Surroundings;
+  readonly #nodes: () => readonly SimulatedNode[];
+  #revision = 0;
+  #isOver = false;
+
+  readonly #calendars: readonly string[];
+
+  /** `isFar`: occurrences are minutes apart. */
+  constructor(around: Surroundings, nodes: () => readonly SimulatedNode[], isFar: boolean) {
+    this.#calendars = isFar ? FAR_CALENDARS : CALENDARS;
+    this.#around = around;
+    this.#nodes = nodes;
+  }
+
+  begin(): void {
+    this.#changeOn();
+  }
+
+  end(): void {
+    this.#isOver = true;
+  }
+
+  /** Pauses all, so that work comes to an end. */
+  pauseAll(): void {
+    const { world, table } = this.#around;
+    this.#isOver = true;
+    for (const { id, state } of table.tables.schedules.values()) {
+      if (state === 'active') this.#ask((intake) => intake.pauseSchedule(1, id));
+    }
+    world.after(PAUSE_EVERY_MS, () => this.pauseAll());
+  }
+
+  #changeOn(): void {
+    const { world } = this.#around;
+    const { chance } = world;
+    world.after(-Math.log(1 - chance.next()) * CHANGE_EVERY_MS, () => {
+      if (this.#isOver) return;
+      this.#change(`s${chance.whole(1, SCHEDULES)}`);
+      this.#changeOn();
+    });
+  }
+
+  #change(id: string): void {
+    const { chance } = this.#around.world;
+    switch (chance.pick(CHANGES)) {
+      case 'pause':
+        this.#ask((intake) => intake.pauseSchedule(1, id));
+        return;
+      case 'resume':
+        this.#ask((intake) => intake.resumeSchedule(1, id));
+        return;
+      case 'delete':
+        this.#ask((intake) => intake.deleteSchedule(1, id));
+        return;
+      default: {
+        const wanted = this.#definition(id);
+        this.#ask((intake) => intake.saveSchedule(1, id, wanted));
+      }
+    }
+  }
+
+  /** The next revision: every second one leaves the calendar as it is, and edits what is sent. */
+  #definition(id: string): ScheduleDefinition {
+    const { chance } = this.#around.world;
+    const existing = this.#around.table.tables.schedules.get(`1\n${id}`);
+    const isSameCalendar = existing !== undefined && chance.happens(0.5);
+    this.#revision += 1;
+    return {
+      cron: isSameCalendar ? existing.cron : (chance.pick(this.#calendars) ?? ''),
+      destination: `http://scheduled-${id}.test/`,
+      headers: { [REVISION]: [String(this.#revision)] },
+      delayMs: chance.happens(0.2) ? chance.whole(1, 1_500) : 0,
+      windowMs: chance.happens(0.2) ? 1_000 : 0,
+      misfire: chance.pick(['once', 'all', 'skip']) ?? 'once',
+      misfireWindowMs: 10_000,
+      overlap: chance.pick(['allow', 'skip', 'queue']) ?? 'allow',
+      // Some for each occurrence, some for all of the schedule's, so that most of those are skipped.
+      keyTemplate: chance.happens(0.2) ? (chance.pick([`${id} {occurrence}`, id]) ?? null) : null,
+      ...{ timeZone: null, startAtMs: null, endAtMs: null, anchorMs: null },
+      ...{ method: 'POST', body: Buffer.from('s'), maxRetries: 1, retryDelay: '700', timeoutMs: 5_000 },
+      ...{ callback: null, failureCallback: null, labels: [], redact: null, callerIp: null },
+    };
+  }
+
+  #ask(request: (intake: NodeIntake) => Promise<unknown>): void {
+    this.#around.world.chance.pick(this.#nodes())?.ask(request);
+  }
+}
