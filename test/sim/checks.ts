@@ -12,7 +12,7 @@ import { ScheduleChecks } from './schedule-checks.js';
 /** A takeover asks the queue for no more than this for each shard. */
 const MAX_TAKEOVER_COMMANDS = 3;
 /** What is no part of a takeover. */
-const OTHER_WORK = new Set(['accept', 'cancel', 'promote', 'settle', 'touch']);
+const OTHER_WORK = new Set(['accept', 'cancel', 'fire', 'promote', 'reschedule', 'settle', 'touch']);
 /** By so much may a node's idea of Redis's clock be ahead. */
 const EARLY_MS = 60;
 /** How often it is looked whether shards have actors. */
@@ -63,7 +63,7 @@ export class Checks implements NodeWatch {
   watch(around: Surroundings): void {
     this.#around = around;
     this.schedules = new ScheduleChecks(around.world, around.table);
-    this.records = new RecordChecks(around.world, around.table);
+    this.records = new RecordChecks(around.world, around.table, () => around.redis.exactMs());
     around.table.transactions.onCommit = (changes) => {
       this.schedules.onCommit(changes);
       this.records.onCommit(changes);

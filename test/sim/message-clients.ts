@@ -30,11 +30,12 @@ export class MessageClients {
   readonly #nodes: () => readonly SimulatedNode[];
   #isOver = false;
 
-  readonly #maxDelayMs: number;
+  /** In how long a message may be due. */
+  readonly maxDelayMs: number;
 
   /** `isFar`: what is sent may be due in minutes. */
   constructor(around: Surroundings, nodes: () => readonly SimulatedNode[], isFar: boolean) {
-    this.#maxDelayMs = isFar ? FAR_MS : MAX_DELAY_MS;
+    this.maxDelayMs = isFar ? FAR_MS : MAX_DELAY_MS;
     this.#around = around;
     this.#nodes = nodes;
   }
@@ -53,7 +54,7 @@ export class MessageClients {
     const { chance } = world;
     world.after(-Math.log(1 - chance.next()) * MESSAGE_EVERY_MS, () => {
       if (this.#isOver) return;
-      const dueInMs = chance.happens(0.5) ? 0 : chance.between(0, this.#maxDelayMs);
+      const dueInMs = chance.happens(0.5) ? 0 : chance.between(0, this.maxDelayMs);
       const id = this.#publish(dueInMs);
       if (id !== null && chance.happens(IS_CANCELED)) {
         world.after(chance.between(0, dueInMs + 200), () => this.#cancel(id));
@@ -83,10 +84,16 @@ export class MessageClients {
     this.#send(node, message);
     if (key !== null && chance.happens(IS_REPEATED)) {
       // The same work under another id, by another node.
-      const again = { ...message, id: messageId(message.dueAtMs, chance.bytes(ID_CHANCE_BYTES)) };
-      const other = chance.pick(this.#nodes());
-      const send = (): void => this.#send(other ?? node, { ...again, shard: shardOfMessage(again.id, shards) });
-      world.after(chance.between(0, 300), send);
+      const other = messageId(message.dueAtMs, chance.bytes(ID_CHANCE_BYTES));
+      const again = chance.pick(this.#nodes()) ?? node;
+      world.after(chance.between(0, 300), () => {
+        this.#send(again, {
+          ...message,
+          id: other,
+          shard: shardOfMessage(other, shards),
+          createdAtMs: again.clock.nowMs(),
+        });
+      });
     }
     return id;
   }

@@ -6,12 +6,12 @@ import type { FaultKind } from './faults.js';
 import { refused } from './queue-state.js';
 import type { RedisServer } from './redis-server.js';
 import { EVERY_FAULT } from './faults.js';
+import type { SimulationSettings } from './simulation.js';
 
-export interface Mutation {
+export interface Mutation extends Omit<SimulationSettings, 'faults' | 'spoil'> {
   readonly name: string;
   readonly spoil: Spoil;
   readonly faults: readonly FaultKind[];
-  readonly ownerlessMs?: number;
 }
 
 const PREFIX = 'carillon';

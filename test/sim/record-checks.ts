@@ -15,9 +15,13 @@ export class RecordChecks {
   callbacks = 0;
   duplicates = 0;
 
-  constructor(world: World, table: TableServer) {
+  /** The time by which keys expire. */
+  readonly #nowMs: () => number;
+
+  constructor(world: World, table: TableServer, nowMs: () => number) {
     this.#world = world;
     this.#table = table;
+    this.#nowMs = nowMs;
   }
 
   onCommit({ messages }: Changes): void {
@@ -51,7 +55,7 @@ export class RecordChecks {
       if (other === undefined) continue;
       const untilMs = (other.finished_at ?? Infinity) + TIMES.idempotencyMs;
       // What a node takes for the present may be a little behind what another did.
-      if (other.state !== 'pending' && untilMs <= row.created_at + TOLERANCE_MS) continue;
+      if (other.state !== 'pending' && untilMs <= this.#nowMs() + TOLERANCE_MS) continue;
       this.#world.violate(`messages ${id.slice(-6)} and ${row.id.slice(-6)} have the key "${key}" at the same time`);
     }
     this.#ofKey.set(key, [...others, row.id]);

@@ -7,6 +7,11 @@ import type { SimulatedNode, Surroundings } from './node.js';
 const SCHEDULES = 6;
 /** A change of some schedule comes, in the mean, so often. */
 const CHANGE_EVERY_MS = 1_500;
+/** So many changes come while their schedule is being fired. */
+const IS_AT_FIRE = 0.5;
+const FIRES_WITHIN_MS = 15;
+const SOON_MS = 10_000;
+const FIRST_WITHIN_MS = 3_000;
 /** Of changes: edits (which make a schedule that is not there), and the rest by the names of what they do. */
 const CHANGES = ['save', 'save', 'save', 'pause', 'resume', 'resume', 'delete'] as const;
 const CALENDARS = ['*/2 * * * * *', '*/3 * * * * *', '*/5 * * * * *', '@every 4s', '* * * * *', '*/7 * * * * *'];
@@ -33,6 +38,10 @@ export class ScheduleClients {
   }
 
   begin(): void {
+    const { world } = this.#around;
+    for (let schedule = 1; schedule <= SCHEDULES; schedule++) {
+      world.after(world.chance.between(0, FIRST_WITHIN_MS), () => this.#save(`s${schedule}`));
+    }
     this.#changeOn();
   }
 
@@ -55,9 +64,19 @@ export class ScheduleClients {
     const { chance } = world;
     world.after(-Math.log(1 - chance.next()) * CHANGE_EVERY_MS, () => {
       if (this.#isOver) return;
-      this.#change(`s${chance.whole(1, SCHEDULES)}`);
+      const id = `s${chance.whole(1, SCHEDULES)}`;
+      world.after(chance.happens(IS_AT_FIRE) ? this.#untilFires(id) + chance.between(0, FIRES_WITHIN_MS) : 0, () => {
+        if (!this.#isOver) this.#change(id);
+      });
       this.#changeOn();
     });
+  }
+
+  /** Until the next nominal time of a schedule, if that comes soon: it is being fired then. */
+  #untilFires(id: string): number {
+    const { table, redis } = this.#around;
+    const inMs = (table.tables.schedules.get(`1\n${id}`)?.next_fire_at ?? 0) - redis.exactMs();
+    return inMs > 0 && inMs < SOON_MS ? inMs : 0;
   }
 
   #change(id: string): void {
@@ -72,11 +91,14 @@ export class ScheduleClients {
       case 'delete':
         this.#ask((intake) => intake.deleteSchedule(1, id));
         return;
-      default: {
-        const wanted = this.#definition(id);
-        this.#ask((intake) => intake.saveSchedule(1, id, wanted));
-      }
+      default:
+        this.#save(id);
     }
+  }
+
+  #save(id: string): void {
+    const wanted = this.#definition(id);
+    this.#ask((intake) => intake.saveSchedule(1, id, wanted));
   }
 
   /** The next revision: every second one leaves the calendar as it is, and edits what is sent. */

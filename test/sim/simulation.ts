@@ -207,7 +207,7 @@ async function run(simulation: Simulation, settings: SimulationSettings): Promis
   scheduleClients.pauseAll();
   const calmAtMs = world.nowMs + STAYS_MS;
   const isDone = (): boolean => world.nowMs > calmAtMs && checks.schedules.areAllPaused && checks.isAllEnded;
-  await goOnUntil(isDone, world.nowMs + SETTLE_MS);
+  await goOnUntil(isDone, world.nowMs + SETTLE_MS + messageClients.maxDelayMs);
   if (world.violations.length === 0) checks.checkOwners(faults.nodes);
   if (world.violations.length === 0) checks.checkMessages();
   if (world.violations.length === 0) checks.schedules.checkRecords();
