@@ -14,6 +14,7 @@ import { lookUntil, recordOutcomes, releaseHeld } from '../../src/postgres/messa
 import { messagesToPromote, overdueMessages, schedulesToPromote } from '../../src/postgres/messages/sweep-reads.js';
 import { type ClaimedSchedule, readClaimedSchedules } from '../../src/postgres/schedules/claimed-schedules.js';
 import { recordFires } from '../../src/postgres/schedules/fires.js';
+import { saveScheduleBatch } from '../../src/postgres/schedules/schedule-batches.js';
 import { scheduleFromRow } from '../../src/postgres/schedules/schedule-row.js';
 import { changeScheduleState, deleteSchedule, saveSchedule } from '../../src/postgres/schedules/schedules.js';
 import { getSchedule } from '../../src/postgres/schedules/schedules-read.js';
@@ -154,6 +155,10 @@ export function performanceOf(step: Step, given: Given): Perform | null {
   }
 }
 
+function shardOf(scheduleId: string): number {
+  return scheduleId.charCodeAt(0) % SHARDS.length;
+}
+
 function recording(step: Extract<Step, { kind: 'record' }>, given: Given, ids: readonly string[]): Perform | null {
   const rows = ids.flatMap((id) => given.server.messages.get(id) ?? []);
   if (rows.length === 0) return null;
@@ -223,7 +228,7 @@ function sweeping(
 }
 
 function scheduling(
-  step: Extract<Step, { kind: 'save' | 'pause' | 'resume' | 'delete' | 'note' | 'fire' | 'release' }>,
+  step: Extract<Step, { kind: 'save' | 'batch' | 'pause' | 'resume' | 'delete' | 'note' | 'fire' | 'release' }>,
   given: Given,
 ): Perform {
   const { nowMs } = given;
@@ -231,10 +236,25 @@ function scheduling(
   if (step.kind !== 'fire' && 'id' in step) remember(given, step.id);
   switch (step.kind) {
     case 'save': {
-      const wanted = { tenantId, id: step.id, shard: step.id.charCodeAt(0) % SHARDS.length };
+      const wanted = { tenantId, id: step.id, shard: shardOf(step.id) };
       const saved = definition(step.index, given.startMs);
       const decide = (existing: Schedule | null) => stateAfterSave(existing, saved, nowMs);
       return (database) => saveSchedule(database, { ...wanted, definition: saved }, decide, nowMs);
+    }
+    case 'batch': {
+      const wanted = step.items.map(({ id, index, paused }) => ({
+        ...{ id, paused, shard: shardOf(id), definition: definition(index, given.startMs) },
+      }));
+      return async (database) => {
+        const groups: unknown[] = [];
+        const results = await saveScheduleBatch(database, tenantId, wanted, {
+          decide: (item, existing) =>
+            item.paused ? { state: 'paused', nextFireAtMs: null } : stateAfterSave(existing, item.definition, nowMs),
+          nowMs,
+          onGroup: async (placed) => void groups.push(await Promise.resolve(placed)),
+        });
+        return [results, groups];
+      };
     }
     case 'pause':
       return (database) =>

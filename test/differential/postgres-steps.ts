@@ -39,6 +39,9 @@ const STEPS = {
     isSkipped: fc.constantFrom(false, false, true),
   }),
   save: fc.record({ id: schedule, index: fc.nat(3) }),
+  batch: fc
+    .array(fc.record({ id: schedule, index: fc.nat(3), paused: fc.boolean() }), { minLength: 1, maxLength: 3 })
+    .map((items) => ({ items })),
   pause: fc.record({ id: schedule }),
   resume: fc.record({ id: schedule }),
   delete: fc.record({ id: schedule }),

@@ -107,7 +107,8 @@ export class ScheduleChecks {
   #close(row: ScheduleRow): void {
     const expression = expressionOf({ cron: row.cron, timeZone: row.time_zone });
     let atMs = this.#firstAtMs.get(row.id) ?? Infinity;
-    while (atMs < (row.next_fire_at ?? -Infinity)) {
+    const endAtMs = row.state === 'ended' ? (row.end_at ?? Infinity) + 1 : -Infinity;
+    while (atMs < (row.next_fire_at ?? endAtMs)) {
       const name = nameOf(row.id, atMs);
       const owed = this.#owed.get(name) ?? { scheduleId: row.id, atMs, lives: new Set() };
       owed.lives.add(this.#lives.get(row.id) ?? 0);

@@ -13,7 +13,9 @@ const FIRES_WITHIN_MS = 15;
 const SOON_MS = 10_000;
 const FIRST_WITHIN_MS = 3_000;
 /** Of changes: edits (which make a schedule that is not there), and the rest by the names of what they do. */
-const CHANGES = ['save', 'save', 'save', 'pause', 'resume', 'resume', 'delete'] as const;
+const CHANGES = ['save', 'save', 'save', 'save all', 'pause', 'resume', 'resume', 'delete', 'trigger'] as const;
+/** Saved by one request. */
+const SOME = ['s1', 's3', 's4'];
 const CALENDARS = ['*/2 * * * * *', '*/3 * * * * *', '*/5 * * * * *', '@every 4s', '* * * * *', '*/7 * * * * *'];
 const FAR_CALENDARS = ['@every 95s', '@every 120s', '*/2 * * * *'];
 /** Paused again until each is: a client that hears of an error tries again. */
@@ -91,6 +93,18 @@ export class ScheduleClients {
       case 'delete':
         this.#ask((intake) => intake.deleteSchedule(1, id));
         return;
+      case 'trigger':
+        this.#ask((intake) => intake.triggerSchedule(1, id));
+        return;
+      case 'save all': {
+        const wanted = SOME.map((some) => ({
+          id: some,
+          definition: this.#definition(some),
+          paused: chance.happens(0.2),
+        }));
+        this.#ask((intake) => intake.saveSchedules(1, wanted));
+        return;
+      }
       default:
         this.#save(id);
     }
@@ -106,6 +120,7 @@ export class ScheduleClients {
     const { chance } = this.#around.world;
     const existing = this.#around.table.tables.schedules.get(`1\n${id}`);
     const isSameCalendar = existing !== undefined && chance.happens(0.5);
+    const nowMs = Math.floor(this.#around.redis.exactMs());
     this.#revision += 1;
     return {
       cron: isSameCalendar ? existing.cron : (chance.pick(this.#calendars) ?? ''),
@@ -118,7 +133,9 @@ export class ScheduleClients {
       overlap: chance.pick(['allow', 'skip', 'queue']) ?? 'allow',
       // Some for each occurrence, some for all of the schedule's, so that most of those are skipped.
       keyTemplate: chance.happens(0.2) ? (chance.pick([`${id} {occurrence}`, id]) ?? null) : null,
-      ...{ timeZone: null, startAtMs: null, endAtMs: null, anchorMs: null },
+      startAtMs: chance.happens(0.1) ? nowMs + chance.whole(0, 5_000) : null,
+      endAtMs: chance.happens(0.15) ? nowMs + chance.whole(5_000, 25_000) : null,
+      ...{ timeZone: null, anchorMs: null },
       ...{ method: 'POST', body: Buffer.from('s'), maxRetries: 1, retryDelay: '700', timeoutMs: 5_000 },
       ...{ callback: null, failureCallback: null, labels: [], redact: null, callerIp: null },
     };

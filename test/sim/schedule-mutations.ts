@@ -25,8 +25,8 @@ function changing(table: TableServer, name: string, change: (statement: Statemen
 /** The statement is given other parameters. */
 function given(change: (view: View, values: Values) => Values): (statement: Statement) => Statement {
   return ({ run, locks }) => ({
-    run: (view, values) => run(view, change(view, values)),
-    locks: (view, values) => locks?.(view, change(view, values)) ?? [],
+    run: (view, values, isFree) => run(view, change(view, values), isFree),
+    locks: (view, values, isFree) => locks?.(view, change(view, values), isFree) ?? [],
   });
 }
 
@@ -34,9 +34,9 @@ function given(change: (view: View, values: Values) => Values): (statement: Stat
 function atOnce(table: TableServer): (statement: Statement) => Statement {
   return (statement) => ({
     ...statement,
-    run: (_view, values) => {
+    run: (_view, values, isFree) => {
       const view = new View(table.tables);
-      const rows = statement.run(view, values);
+      const rows = statement.run(view, values, isFree);
       table.transactions.onCommit(view.commit(table.world.nowMs));
       return rows;
     },
@@ -82,7 +82,9 @@ export const SCHEDULE_MUTATIONS: readonly Mutation[] = [
         );
         changing(table, 'insert-messages', (statement) => {
           const wrong = atOnce(table)(chanceIds(statement));
-          return { run: (view, values) => (isOfFiring(values) ? wrong : statement).run(view, values) };
+          return {
+            run: (view, values, isFree) => (isOfFiring(values) ? wrong : statement).run(view, values, isFree),
+          };
         });
       },
     },

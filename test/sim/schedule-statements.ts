@@ -1,8 +1,8 @@
 // What the statements do that keep and fire schedules (src/postgres/schedules/*.sql), by the statements' names.
 
 import type { ScheduleRow } from '../../src/postgres/schedules/schedule-row.js';
-import { scheduleLock, shardLock, type Statement, type Values } from './statement.js';
-import { picked, rowsOf, scheduleKey, timeOf, timeOrNull, type View } from './tables.js';
+import { type IsFree, scheduleLock, shardLock, type Statement, type Values } from './statement.js';
+import { type ChangeRow, picked, rowsOf, scheduleKey, timeOf, timeOrNull, type View } from './tables.js';
 
 /** The parameters of insert-schedule.sql, in their order. */
 const SAVED = [
@@ -22,6 +22,9 @@ const SAVED = [
   ...(['misfire_window_ms', 'overlap', 'window_ms', 'start_at', 'end_at', 'key_template', 'anchor_at'] as const),
 ];
 
+/** The places of what a batch has once: tenant and time. */
+const OF_ALL = new Set([0, 5]);
+
 const FIRED = ['tenant_id', 'id', 'generation', 'expected_at', 'next_at', 'last_at', 'shard'] as const;
 
 type Saved = Record<(typeof SAVED)[number], unknown>;
@@ -30,40 +33,26 @@ let changes = 0;
 
 export const scheduleStatements: Readonly<Record<string, Statement>> = {
   'insert-schedule': {
-    run: (view, values) => {
-      const given = savedOf(values);
-      const key = scheduleKey(given.tenant_id as number, given.id as string);
-      if (view.get('schedules', key) !== undefined) return [];
-      const now = timeOf(given.now);
-      const row: ScheduleRow = {
-        ...definitionOf(given),
-        tenant_id: given.tenant_id as number,
-        id: given.id as string,
-        generation: 1 + lastGeneration(view, given.tenant_id, given.id),
-        anchor_at: timeOrNull(given.anchor_at) ?? now,
-        last_fire_at: null,
-        created_at: now,
-        updated_at: now,
-        error: null,
-      };
-      view.put('schedules', key, row);
-      return [row];
-    },
+    run: (view, values) => insert(view, savedOf(values)),
     locks: (_view, [tenantId, id]) => [scheduleLock(tenantId, id)],
   },
+  'insert-schedules': {
+    run: (view, values) =>
+      batchOf(values)
+        .flatMap((given) => insert(view, given))
+        .map(({ id, generation }) => ({ id, generation })),
+    locks: (_view, [tenantId, ids]) => (ids as string[]).map((id) => scheduleLock(tenantId, id)),
+  },
   'update-schedule': {
-    run: (view, values) => {
-      const given = savedOf(values);
-      return changed(view, given.tenant_id, given.id, (row) => ({
-        ...row,
-        ...definitionOf(given),
-        generation: row.generation + 1,
-        anchor_at: timeOrNull(given.anchor_at) ?? row.anchor_at,
-        updated_at: timeOf(given.now),
-        error: null,
-      }));
-    },
+    run: (view, values) => update(view, savedOf(values)),
     locks: (_view, [tenantId, id]) => [scheduleLock(tenantId, id)],
+  },
+  'update-schedules': {
+    run: (view, values) =>
+      batchOf(values)
+        .flatMap((given) => update(view, given))
+        .map(({ id, generation }) => ({ id, generation })),
+    locks: (_view, [tenantId, ids]) => (ids as string[]).map((id) => scheduleLock(tenantId, id)),
   },
   'set-schedule-state': {
     run: (view, [tenantId, id, state, nextFireAt, now]) =>
@@ -84,6 +73,11 @@ export const scheduleStatements: Readonly<Record<string, Statement>> = {
       return rows;
     },
     locks: (_view, [tenantId, id]) => [scheduleLock(tenantId, id)],
+  },
+  'lock-schedules': {
+    run: (view, values, isFree) => unlocked(view, values, isFree),
+    locks: (view, values, isFree) =>
+      unlocked(view, values, isFree).map(({ tenant_id, id }) => scheduleLock(tenant_id, id)),
   },
   'lock-schedule': {
     run: (view, [tenantId, id]) => scheduleOf(view, tenantId, id),
@@ -121,18 +115,14 @@ export const scheduleStatements: Readonly<Record<string, Statement>> = {
     locks: (_view, [tenantId, id]) => [scheduleLock(tenantId, id)],
   },
   'insert-schedule-change': {
-    run: (view, [tenantId, scheduleId, at, generation, change, detail]) => {
-      changes += 1;
-      view.put('schedule_changes', String(changes), {
-        tenant_id: tenantId as number,
-        schedule_id: scheduleId as string,
-        at: timeOf(at),
-        generation: generation as number,
-        change: change as string,
-        detail: JSON.parse(detail as string),
-      });
-      return [];
-    },
+    run: (view, [tenantId, scheduleId, at, generation, change, detail]) =>
+      log(view, { tenant_id: tenantId, schedule_id: scheduleId, at, generation, change, detail }),
+  },
+  'insert-schedule-changes': {
+    run: (view, [tenantId, at, ...columns]) =>
+      rowsOf(columns, ['schedule_id', 'generation', 'change', 'detail']).flatMap((given) =>
+        log(view, { ...given, tenant_id: tenantId, at }),
+      ),
   },
   'fire-schedules': {
     run: (view, values) => {
@@ -156,6 +146,49 @@ export const scheduleStatements: Readonly<Record<string, Statement>> = {
   },
 };
 
+function insert(view: View, given: Saved): ScheduleRow[] {
+  const key = scheduleKey(given.tenant_id as number, given.id as string);
+  if (view.get('schedules', key) !== undefined) return [];
+  const now = timeOf(given.now);
+  const row: ScheduleRow = {
+    ...definitionOf(given),
+    tenant_id: given.tenant_id as number,
+    id: given.id as string,
+    generation: 1 + lastGeneration(view, given.tenant_id, given.id),
+    anchor_at: timeOrNull(given.anchor_at) ?? now,
+    last_fire_at: null,
+    created_at: now,
+    updated_at: now,
+    error: null,
+  };
+  view.put('schedules', key, row);
+  return [row];
+}
+
+function update(view: View, given: Saved): ScheduleRow[] {
+  return changed(view, given.tenant_id, given.id, (row) => ({
+    ...row,
+    ...definitionOf(given),
+    generation: row.generation + 1,
+    anchor_at: timeOrNull(given.anchor_at) ?? row.anchor_at,
+    updated_at: timeOf(given.now),
+    error: null,
+  }));
+}
+
+function log(view: View, given: Record<keyof ChangeRow, unknown>): [] {
+  changes += 1;
+  view.put('schedule_changes', String(changes), {
+    tenant_id: given.tenant_id as number,
+    schedule_id: given.schedule_id as string,
+    at: timeOf(given.at),
+    generation: given.generation as number,
+    change: given.change as string,
+    detail: JSON.parse(given.detail as string),
+  });
+  return [];
+}
+
 function currentShards(view: View, values: Values): number[] {
   return rowsOf(values, ['shard', 'epoch']).flatMap(({ shard, epoch }) =>
     view.get('shards', String(shard))?.epoch === epoch ? [shard as number] : [],
@@ -176,6 +209,13 @@ function advancing(view: View, values: Values): { row: ScheduleRow; fire: Record
 function scheduleOf(view: View, tenantId: unknown, id: unknown): ScheduleRow[] {
   const row = view.get('schedules', scheduleKey(tenantId as number, id as string));
   return row === undefined ? [] : [row];
+}
+
+/** Those of some schedules that nobody else holds. */
+function unlocked(view: View, [tenantId, ids]: Values, isFree: IsFree): ScheduleRow[] {
+  return (ids as string[])
+    .flatMap((id) => scheduleOf(view, tenantId, id))
+    .filter((row) => isFree(scheduleLock(row.tenant_id, row.id)));
 }
 
 function changed(view: View, tenantId: unknown, id: unknown, change: (row: ScheduleRow) => ScheduleRow): ScheduleRow[] {
@@ -202,6 +242,17 @@ const PLAIN = [
   ...(['shard', 'state', 'cron', 'time_zone', 'destination', 'method', 'body', 'max_retries', 'timeout_ms'] as const),
   ...(['labels', 'delay_ms', 'misfire', 'misfire_window_ms', 'overlap', 'window_ms', 'key_template'] as const),
 ];
+
+/** The parameters of insert-schedules.sql, as those of insert-schedule.sql for each. */
+function batchOf(values: Values): Saved[] {
+  const ids = values[1] as string[];
+  return ids.map((_id, row) => {
+    const one = savedOf(
+      values.map((value, place) => (OF_ALL.has(place) ? value : ((value as unknown[])[row] ?? null))),
+    );
+    return { ...one, labels: JSON.parse(one.labels as string) as unknown };
+  });
+}
 
 type Definition = Omit<
   ScheduleRow,

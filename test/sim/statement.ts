@@ -5,11 +5,14 @@ import type { View } from './tables.js';
 
 export type Values = readonly unknown[];
 
+/** Whether no other transaction has a row. */
+export type IsFree = (lock: RowLock) => boolean;
+
 export interface Statement {
   /** What it does to the rows that it sees, and what it returns. */
-  readonly run: (view: View, values: Values) => object[];
+  readonly run: (view: View, values: Values, isFree: IsFree) => object[];
   /** The rows that it locks until its transaction ends; it waits for those that others have. */
-  readonly locks?: (view: View, values: Values) => RowLock[];
+  readonly locks?: (view: View, values: Values, isFree: IsFree) => RowLock[];
 }
 
 export function exclusive(row: string): RowLock {

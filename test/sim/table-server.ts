@@ -9,7 +9,7 @@ import type { Caller } from './redis-server.js';
 import { scheduleStatements } from './schedule-statements.js';
 import { Server } from './server.js';
 import { shardStatements } from './shard-statements.js';
-import { shardLock, type Statement, type Values } from './statement.js';
+import { type IsFree, shardLock, type Statement, type Values } from './statement.js';
 import { type MessageRow, noTables, type ShardRow, type Tables, View } from './tables.js';
 import { SqlError, type Transaction, Transactions } from './table-transactions.js';
 import type { World } from './world.js';
@@ -67,14 +67,15 @@ export class TableServer extends Server {
   run(name: string, values: Values, by: Caller, transaction: Transaction | null = null): object[] | Later<object[]> {
     const statement = this.statements[name];
     if (statement === undefined) throw new Error(`the simulation has no model of ${name}.sql`);
+    const isFree: IsFree = (lock) => !this.transactions.isLocked(transaction, [lock]);
     return this.transactions.run(
       transaction,
-      () => statement.locks?.(transaction?.view ?? this.#committed, values) ?? [],
+      () => statement.locks?.(transaction?.view ?? this.#committed, values, isFree) ?? [],
       () => {
         if (name === 'select-dispatch') this.onRead(values[0] as string[], by);
         // By itself it is a transaction too, so that nothing is left of one that fails.
         const view = transaction?.view ?? new View(this.tables);
-        const rows = statement.run(view, values);
+        const rows = statement.run(view, values, isFree);
         if (transaction === null) this.transactions.onCommit(view.commit(this.world.nowMs));
         if (name === 'record-outcomes' || name === 'cancel-messages' || name === 'fire-schedules') {
           this.world.note(`table: ${by.id} ${name} ${rows.map((row) => shown(row)).join(' ')}`);
