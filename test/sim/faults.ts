@@ -11,6 +11,7 @@ const MAX_NODES = 5;
 const MIN_NODES = 2;
 /** Time between faults, in the mean. */
 const EVERY_MS = 2_200;
+const RESTART_MS = 1_000;
 /** An answer that is not heard excuses a second delivery only while its message may be in flight. */
 const AFTERMATH_MS = TIMES.visibilityMs + 5_000;
 
@@ -83,14 +84,20 @@ export class Faults {
     this.#isOver = true;
     world.note('no more faults');
     Object.assign(troubles, { lostRequest: 0, lostAnswer: 0, longDelay: 0 });
+    this.#supervise();
+  }
+
+  /** Starts nodes in the place of those that could not join, because a store was not there yet. */
+  #supervise(): void {
     while (this.live.length < MIN_NODES) this.join();
+    this.#around.world.after(RESTART_MS, () => this.#supervise());
   }
 
   /** Whether what was done has passed: all are up, awake and joined, and hear each other. */
   get arePast(): boolean {
     const { redis, lockServers, table } = this.#around;
     const servers = [redis, table, ...lockServers].every((server) => server.isUp && !server.isFrozen);
-    return servers && this.live.every(isWell);
+    return servers && this.live.length >= MIN_NODES && this.live.every(isWell);
   }
 
   #next(): void {

@@ -7,6 +7,8 @@ import type { SimulatedNode, Surroundings } from './node.js';
 const SCHEDULES = 6;
 /** A change of some schedule comes, in the mean, so often. */
 const CHANGE_EVERY_MS = 1_500;
+/** Those that fire in minutes are left alone for long enough. */
+const FAR_CHANGE_EVERY_MS = 30_000;
 /** So many changes come while their schedule is being fired. */
 const IS_AT_FIRE = 0.5;
 const FIRES_WITHIN_MS = 15;
@@ -31,10 +33,12 @@ export class ScheduleClients {
   #isOver = false;
 
   readonly #calendars: readonly string[];
+  readonly #changeEveryMs: number;
 
   /** `isFar`: occurrences are minutes apart. */
   constructor(around: Surroundings, nodes: () => readonly SimulatedNode[], isFar: boolean) {
     this.#calendars = isFar ? FAR_CALENDARS : CALENDARS;
+    this.#changeEveryMs = isFar ? FAR_CHANGE_EVERY_MS : CHANGE_EVERY_MS;
     this.#around = around;
     this.#nodes = nodes;
   }
@@ -64,7 +68,7 @@ export class ScheduleClients {
   #changeOn(): void {
     const { world } = this.#around;
     const { chance } = world;
-    world.after(-Math.log(1 - chance.next()) * CHANGE_EVERY_MS, () => {
+    world.after(-Math.log(1 - chance.next()) * this.#changeEveryMs, () => {
       if (this.#isOver) return;
       const id = `s${chance.whole(1, SCHEDULES)}`;
       world.after(chance.happens(IS_AT_FIRE) ? this.#untilFires(id) + chance.between(0, FIRES_WITHIN_MS) : 0, () => {
