@@ -104,11 +104,10 @@ export function tableClient(link: Link, server: TableServer): Database {
       transaction.connection === link.connection
         ? send(carryOut)
         : Promise.reject(away(new Error('Connection terminated unexpectedly')));
-    const connection = {
-      run: (name: string, values: readonly unknown[]) =>
-        sendWithin(() => server.run(name, values, link.process, transaction)),
-      text: () => Promise.resolve([]),
-    } as Queryable;
+    const connection: Queryable = {
+      run: (name, ...given) => sendWithin(() => server.run(name, given, link.process, transaction)),
+      text: () => Promise.reject(new Error('the simulation runs no text')),
+    };
     try {
       const result = await work(connection);
       await sendWithin(() => server.transactions.commit(transaction));
@@ -121,11 +120,8 @@ export function tableClient(link: Link, server: TableServer): Database {
       throw error;
     }
   };
-  const database: Pick<Database, 'run' | 'text' | 'transaction'> = {
-    run: async <Row extends object>(name: string, values: readonly unknown[]) =>
-      (await send(() => server.run(name, values, link.process))) as Row[],
-    // The only text that is asked for: whether the table takes writes.
-    text: <Row extends object>() => send(() => [{ transaction_read_only: 'off' }] as unknown as Row[]),
+  const database: Pick<Database, 'run' | 'transaction'> = {
+    run: (name, ...given) => send(() => server.run(name, given, link.process)),
     transaction: async (work) => {
       for (let tries = 1; ; tries++) {
         try {

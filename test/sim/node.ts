@@ -34,6 +34,7 @@ import {
   renewEpochs,
 } from '../../src/postgres/shards/epochs.js';
 import { isAway, type Database } from '../../src/postgres/database.js';
+import { attemptColumns } from '../../src/postgres/messages/outcomes.js';
 import { Recorder } from '../../src/postgres/messages/recorder.js';
 import { redisClient, subscriberClient, tableClient } from './clients.js';
 import type { Destinations } from './destinations.js';
@@ -351,8 +352,11 @@ export class SimulatedNode {
       const epoch = table.shards[shard]?.epoch ?? 0;
       this.#database
         .transaction(async (connection) => {
-          await connection.run('fire-schedules', [[shard], [epoch]]);
-          await connection.run('insert-attempts');
+          await connection.run('fire-schedules', {
+            ...{ fencedShards: [shard], epochs: [epoch], tenantIds: [], ids: [], shards: [] },
+            ...{ generations: [], expectedFireAtMs: [], nextFireAtMs: [], lastFireAtMs: [] },
+          });
+          await connection.run('insert-attempts', attemptColumns([]));
         })
         .catch((error: unknown) => {
           if (!isAway(error)) watch.onTrouble(this, `a fire failed: ${String(error)}`);

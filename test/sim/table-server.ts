@@ -1,7 +1,8 @@
-// A simulated table: epochs and messages, and what our statements (src/postgres/sql) do to them, by the statements' names.
+// A simulated table: epochs and messages, and what our statements (src/postgres) do to them, by the statements' names.
 
+import type { MessageState } from '../../src/domain/message.js';
+import type { Given, Params, Row, StatementName, TransactionLimits } from '../../src/postgres/database.js';
 import type { DispatchRow } from '../../src/postgres/messages/message-columns.js';
-import type { TransactionLimits } from '../../src/postgres/database.js';
 import type { Later, Link } from './link.js';
 import type { Caller } from './redis-server.js';
 import { Server } from './server.js';
@@ -21,14 +22,20 @@ export type MessageRow = DispatchRow & {
   confirmed: boolean;
 };
 
-type Values = readonly unknown[];
+/** What statements do, by their names. */
+type Models = { readonly [Name in StatementName]?: (...given: Given<Name>) => Row<Name>[] };
+type Locks = { readonly [Name in StatementName]?: (...given: Given<Name>) => RowLock[] };
 
 export class TableServer extends Server {
   readonly shards: ShardEpoch[];
   readonly messages = new Map<string, MessageRow>();
   readonly transactions: Transactions;
   /** Changed by those who want to know what a wrong authority does. */
-  readonly statements: Record<string, (values: Values) => object[]>;
+  readonly statements: Models;
+  /** The rows that a statement locks. */
+  readonly #locks: Locks;
+  /** Who runs the statement that is carried out. */
+  #by!: Caller;
   /** Told of messages that are read to be sent. */
   onRead: (ids: readonly string[], by: Caller) => void = () => undefined;
   /** Told of each grant. */
@@ -43,63 +50,86 @@ export class TableServer extends Server {
     this.transactions = new Transactions(world, limits);
     this.shards = Array.from({ length: shards }, () => ({ epoch: 0, node: null }));
     this.statements = {
-      'grant-epochs': ([node, shards]) =>
-        (shards as number[])
+      'grant-epochs': ({ node, shards }) =>
+        shards
           .filter((shard) => !this.#skips(shard))
-          .map((shard) => this.#raise(shard, this.#of(shard).epoch + 1, node as string)),
-      'fire-schedules': ([shards, epochs]) =>
-        (shards as number[]).flatMap((shard, index) =>
-          this.#of(shard).epoch === (epochs as number[])[index] ? [{ shard, tenant_id: null, id: null }] : [],
+          .map((shard) => this.#raise(shard, this.#of(shard).epoch + 1, node)),
+      'fire-schedules': ({ fencedShards, epochs }) =>
+        fencedShards.flatMap((shard, index) =>
+          this.#of(shard).epoch === epochs[index] ? [{ shard, tenant_id: null, id: null }] : [],
         ),
-      'end-abandoned': ([shards, idleMs]) => this.#endAbandoned(shards as number[], idleMs as number),
-      'renew-epochs': ([node, shards, held]) =>
-        (shards as number[]).flatMap((shard, index) => {
+      'end-abandoned': ({ shards, idleMs }) => this.#endAbandoned(shards, idleMs),
+      'renew-epochs': ({ node, shards, epochs }) =>
+        shards.flatMap((shard, index) => {
           const { epoch, node: owner } = this.#of(shard);
-          const isHeld = owner === node && epoch >= ((held as number[])[index] ?? 0);
+          const isHeld = owner === node && epoch >= (epochs[index] ?? 0);
           return isHeld ? [this.#raise(shard, epoch + 1, owner)] : [];
         }),
-      'overtake-epochs': ([node, shards, stored]) =>
-        (shards as number[]).flatMap((shard, index) => {
+      'overtake-epochs': ({ node, shards, epochs }) =>
+        shards.flatMap((shard, index) => {
           const { epoch, node: owner } = this.#of(shard);
-          if (owner !== node) return [];
-          return [this.#raise(shard, Math.max(epoch, (stored as number[])[index] ?? 0) + 1, owner)];
+          return owner === node ? [this.#raise(shard, Math.max(epoch, epochs[index] ?? 0) + 1, owner)] : [];
         }),
-      'select-overtaken-shards': ([shards, held]) =>
-        (shards as number[]).flatMap((shard, index) =>
-          this.#of(shard).epoch > ((held as number[])[index] ?? 0) ? [{ shard }] : [],
-        ),
-      'insert-messages': (values) => this.#insertMessages(values),
-      'insert-new-messages': (values) => this.#insertMessages(values),
-      'cancel-messages': ([, ids]) => this.#canceled(ids, 'pending', (row) => this.#cancel(row)),
-      'select-unconfirmed-cancels': ([, ids]) => this.#canceled(ids, 'canceled', () => undefined),
-      'confirm-cancels': ([, ids]) => this.#canceled(ids, 'canceled', (row) => (row.confirmed = true)),
-      'select-dispatch': ([ids]) => (ids as string[]).flatMap((id) => copyOf(this.messages.get(id))),
-      'record-outcomes': (values) => this.#recordOutcomes(values),
-      'select-messages-to-promote': ([shard, fromId, untilId, horizon, limit]) =>
+      'select-overtaken-shards': ({ shards, epochs }) =>
+        shards.flatMap((shard, index) => (this.#of(shard).epoch > (epochs[index] ?? 0) ? [{ shard }] : [])),
+      'insert-messages': (columns) => this.#insertMessages(columns),
+      'insert-new-messages': (columns) => {
+        this.#insertMessages(columns);
+        return [];
+      },
+      'cancel-messages': ({ ids }) => this.#canceled(ids, 'pending', (row) => this.#cancel(row)),
+      'select-unconfirmed-cancels': ({ ids }) => this.#canceled(ids, 'canceled', () => undefined),
+      'confirm-cancels': ({ ids }) => this.#canceled(ids, 'canceled', (row) => (row.confirmed = true)),
+      'select-dispatch': ({ ids }) => {
+        this.onRead(ids, this.#by);
+        return ids.flatMap((id) => copyOf(this.messages.get(id)));
+      },
+      'record-outcomes': (columns) => this.#recordOutcomes(columns),
+      'select-messages-to-promote': ({ shard, fromId, untilId, horizonAtMs, limit }) =>
         this.#pending(shard)
-          .filter(({ id }) => id >= (fromId as string) && id < (untilId as string))
-          .filter(({ next_attempt_at }) => next_attempt_at < timeOf(horizon))
-          .slice(0, limit as number),
-      'select-messages-to-rescue': ([shard, afterId, untilId, overdue, createdBefore, limit]) =>
+          .filter(({ id }) => id >= fromId && id < untilId)
+          .filter(({ next_attempt_at }) => next_attempt_at < horizonAtMs)
+          .slice(0, limit),
+      'select-messages-to-rescue': ({ shard, afterId, untilId, overdueAtMs, createdBeforeMs, limit }) =>
         this.#pending(shard)
-          .filter(({ id }) => id > (afterId as string) && id < (untilId as string))
-          .filter((row) => row.next_attempt_at <= timeOf(overdue) && row.created_at <= timeOf(createdBefore))
-          .slice(0, limit as number),
+          .filter(({ id }) => id > afterId && id < untilId)
+          .filter((row) => row.next_attempt_at <= overdueAtMs && row.created_at <= createdBeforeMs)
+          .slice(0, limit),
+      'select-writability': () => [{ read_only: 'off' }],
       // Nothing of this is simulated.
       'select-schedules-to-promote': () => [],
       'release-held': () => [],
       'insert-attempts': () => [],
     };
+    const ofShards = ({ shards }: { shards: readonly number[] }): RowLock[] => shards.map(shardLock);
+    const ofMessages = ({ ids }: { ids: readonly string[] }): RowLock[] => ids.map(messageLock);
+    this.#locks = {
+      'grant-epochs': (params) => (this.skipsLocked ? [] : ofShards(params)),
+      'renew-epochs': ofShards,
+      'overtake-epochs': ofShards,
+      'fire-schedules': ({ fencedShards, epochs }) =>
+        fencedShards
+          .filter((shard, index) => this.#of(shard).epoch === epochs[index])
+          .map((shard) => ({ ...shardLock(shard), shared: true })),
+      'record-outcomes': ofMessages,
+      'cancel-messages': ofMessages,
+      'confirm-cancels': ofMessages,
+    };
   }
 
   /** Runs a statement, by itself where no transaction is given: at once, or as soon as the rows that it locks are free. */
-  run(name: string, values: Values, by: Caller, transaction: Transaction | null = null): object[] | Later<object[]> {
+  run<Name extends StatementName>(
+    name: Name,
+    given: Given<Name>,
+    by: Caller,
+    transaction: Transaction | null = null,
+  ): Row<Name>[] | Later<Row<Name>[]> {
     const statement = this.statements[name];
     if (statement === undefined) throw new Error(`the simulation has no model of ${name}.sql`);
-    const locks = this.#locksOf(name, values);
+    const locks = this.#locks[name]?.(...given) ?? [];
     return this.transactions.run(transaction, locks, () => {
-      if (name === 'select-dispatch') this.onRead(values[0] as string[], by);
-      return transaction === null ? statement(values) : this.#staged(transaction, locks, () => statement(values));
+      this.#by = by;
+      return transaction === null ? statement(...given) : this.#staged(transaction, locks, () => statement(...given));
     });
   }
 
@@ -126,28 +156,8 @@ export class TableServer extends Server {
     return isLocked;
   }
 
-  #locksOf(name: string, values: Values): RowLock[] {
-    const isOwn = (shard: number, index: number): boolean => this.#of(shard).epoch === (values[1] as number[])[index];
-    switch (name) {
-      case 'grant-epochs':
-        return this.skipsLocked ? [] : (values[1] as number[]).map(shardLock);
-      case 'renew-epochs':
-      case 'overtake-epochs':
-        return (values[1] as number[]).map(shardLock);
-      case 'fire-schedules':
-        return (values[0] as number[]).filter(isOwn).map((shard) => ({ ...shardLock(shard), shared: true }));
-      case 'record-outcomes':
-        return (values[0] as string[]).map(messageLock);
-      case 'cancel-messages':
-      case 'confirm-cancels':
-        return (values[1] as string[]).map(messageLock);
-      default:
-        return [];
-    }
-  }
-
   /** What a statement changes within a transaction is seen by others when that is committed. */
-  #staged(transaction: Transaction, locks: readonly RowLock[], statement: () => object[]): object[] {
+  #staged<Rows>(transaction: Transaction, locks: readonly RowLock[], statement: () => Rows): Rows {
     const { messages, world } = this;
     const ids = locks.map(({ row }) => row.replace(/^message /, ''));
     const rows = ids.flatMap((id) => messages.get(id) ?? []);
@@ -169,7 +179,7 @@ export class TableServer extends Server {
     return result;
   }
 
-  #endAbandoned(shards: readonly number[], idleMs: number): object[] {
+  #endAbandoned(shards: readonly number[], idleMs: number): Row<'end-abandoned'>[] {
     const former = new Set(shards.flatMap((shard) => this.#of(shard).node ?? []));
     return this.transactions.standingStill(former, idleMs).map((transaction) => {
       const { id } = transaction.link.process;
@@ -186,22 +196,26 @@ export class TableServer extends Server {
     return row;
   }
 
-  #raise(shard: number, epoch: number, node: string | null): object {
+  #raise(shard: number, epoch: number, node: string | null): { shard: number; epoch: number } {
     this.onGrant(shard, this.#of(shard).node, node ?? '');
     this.shards[shard] = { epoch, node };
     this.world.note(`table grants ${shard} to ${node ?? ''} as ${epoch}`);
     return { shard, epoch };
   }
 
-  #pending(shard: unknown): MessageRow[] {
+  #pending(shard: number): MessageRow[] {
     return [...this.messages.values()]
       .filter((row) => row.shard === shard && row.state === 'pending')
       .sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
   /** Does something with messages of a state, of canceled ones with those that were not confirmed, and returns them as they are then. */
-  #canceled(ids: unknown, state: string, change: (row: MessageRow) => unknown): object[] {
-    return (ids as string[]).flatMap((id) => {
+  #canceled(
+    ids: readonly string[],
+    state: MessageState,
+    change: (row: MessageRow) => unknown,
+  ): (MessageRow & { body_bytes: number })[] {
+    return ids.flatMap((id) => {
       const row = this.messages.get(id);
       if (row?.state !== state || row.confirmed) return [];
       change(row);
@@ -215,53 +229,52 @@ export class TableServer extends Server {
     row.finished += 1;
   }
 
-  /** The columns in the order of insert-new-messages.sql. */
-  #insertMessages(values: Values): object[] {
-    const columns = values as unknown[][];
-    (columns[0] ?? []).forEach((_id, index) => {
-      // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters
-      const cell = <Value>(column: number): Value => columns[column]?.[index] as Value;
-      const id = cell<string>(0);
+  #insertMessages(columns: Params<'insert-messages'>): { id: string }[] {
+    columns.ids.forEach((id, index) => {
+      const cell = <Value>(column: readonly Value[]): Value => {
+        const value = column[index];
+        if (value === undefined) throw new Error(`a column of message ${id} is too short`);
+        return value;
+      };
       if (this.messages.has(id)) throw new Error(`message ${id} was inserted twice`);
+      const options = cell(columns.options);
       this.messages.set(id, {
         id,
-        tenant_id: cell(1),
-        shard: cell(2),
-        kind: cell(3),
-        state: cell(4),
-        held: cell(6),
-        schedule_id: cell(7),
+        tenant_id: cell(columns.tenantIds),
+        shard: cell(columns.shards),
+        kind: cell(columns.kinds),
+        state: cell(columns.states),
+        held: cell(columns.held),
+        schedule_id: cell(columns.scheduleIds),
         occurrence_at: null,
         overlap: null,
         idempotency_key: null,
         source_id: null,
-        due_at: timeOf(cell(13)),
-        next_attempt_at: timeOf(cell(13)),
-        created_at: timeOf(cell(14)),
+        due_at: cell(columns.dueAtMs),
+        next_attempt_at: cell(columns.dueAtMs),
+        created_at: cell(columns.createdAtMs),
         attempts: 0,
-        destination: cell(15),
-        method: cell(16),
-        headers: JSON.parse(cell(17)) as DispatchRow['headers'],
-        body: cell(18),
-        max_retries: cell(19),
-        timeout_ms: cell(20),
+        destination: cell(columns.destinations),
+        method: cell(columns.methods),
+        headers: JSON.parse(cell(columns.headers)) as MessageRow['headers'],
+        body: cell(columns.bodies),
+        max_retries: cell(columns.maxRetries),
+        timeout_ms: cell(columns.timeoutMs),
         labels: null,
-        options: cell<string | null>(22) === null ? null : (JSON.parse(cell(22)) as DispatchRow['options']),
+        options: options === null ? null : (JSON.parse(options) as MessageRow['options']),
         finished: 0,
         endedAtMs: Infinity,
         confirmed: false,
       });
     });
-    return [];
+    return columns.ids.map((id) => ({ id }));
   }
 
-  #recordOutcomes(values: Values): object[] {
-    const [ids, states, attempts] = values as [string[], string[], number[]];
-    const nextAttempts = values[9] as (number | null)[];
+  #recordOutcomes({ ids, states, attempts, nextAttemptAtMs }: Params<'record-outcomes'>): { id: string }[] {
     return ids.flatMap((id, index) => {
       const row = this.messages.get(id);
-      const state = states[index] ?? '';
-      if (row === undefined) return [];
+      const state = states[index];
+      if (row === undefined || state === undefined) return [];
       const isTaken = state === 'delivered' ? row.state !== 'delivered' : row.state === 'pending';
       if (!isTaken) return [];
       this.world.note(`table records ${id.slice(-6)} ${state} after ${attempts[index] ?? 0}`);
@@ -269,7 +282,7 @@ export class TableServer extends Server {
       const isCorrection = row.state !== 'pending';
       row.state = state;
       row.attempts = Math.max(row.attempts, attempts[index] ?? 0);
-      row.next_attempt_at = nextAttempts[index] == null ? row.next_attempt_at : timeOf(nextAttempts[index]);
+      row.next_attempt_at = nextAttemptAtMs[index] ?? row.next_attempt_at;
       if (state !== 'pending') {
         if (!isCorrection) row.finished += 1;
         row.endedAtMs = Math.min(row.endedAtMs, this.world.nowMs);
@@ -291,8 +304,4 @@ function shardLock(shard: number): RowLock {
 
 function copyOf(row: MessageRow | undefined): MessageRow[] {
   return row === undefined ? [] : [{ ...row }];
-}
-
-function timeOf(value: unknown): number {
-  return typeof value === 'number' ? value : Date.parse(value as string);
 }
