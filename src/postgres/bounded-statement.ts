@@ -7,7 +7,7 @@
 
 import type pg from 'pg';
 import { cancelStatement } from './cancel-statement.js';
-import { codeOf, tableError } from './database.js';
+import { codeOf, tableError, type TypedQuery } from './database.js';
 
 /** How long after its timeout the server may end a statement before it is told to. */
 const SERVER_LATE_MS = 250;
@@ -28,16 +28,16 @@ export function rejection(): { promise: Promise<never>; reject: (error: Error) =
   return { promise, reject };
 }
 
-export class StatementUnderWay {
+export class StatementUnderWay<Row extends object> {
   /** Rejects with BudgetSpent when the server ended it for its time, or was told to cancel it. */
-  readonly rows: Promise<object[]>;
+  readonly rows: Promise<Row[]>;
   readonly #client: pg.Client;
   readonly #givenUp = rejection();
   #broken: Error | null = null;
   #isCanceled = false;
 
   /** Sends it. `untilMs` is a time of performance.now(). */
-  constructor(client: pg.Client, query: pg.QueryConfig, untilMs: number) {
+  constructor(client: pg.Client, query: TypedQuery<Row>, untilMs: number) {
     this.#client = client;
     this.rows = this.#run(query, Math.max(1, Math.ceil(untilMs - performance.now())));
   }
@@ -61,10 +61,10 @@ export class StatementUnderWay {
     void Promise.allSettled([this.rows, cancelStatement(this.#client)]).then(() => clearTimeout(limit));
   }
 
-  async #run(query: pg.QueryConfig, leftMs: number): Promise<object[]> {
+  async #run(query: TypedQuery<Row>, leftMs: number): Promise<Row[]> {
     const late = setTimeout(() => this.cancel(), leftMs + SERVER_LATE_MS);
     const begin = this.#client.query(`begin transaction read only; set local statement_timeout = ${leftMs}`);
-    const found = this.#client.query<object>(query);
+    const found = this.#client.query<Row>(query);
     const commit = this.#client.query('commit');
     const all = Promise.allSettled([begin, found, commit]);
     try {

@@ -3,7 +3,6 @@
 import { CarillonError } from '../domain/errors.js';
 import { messageIdFloor, messageIdTimeMs } from '../domain/ids.js';
 import { codeOf, type Database, type Queryable } from './database.js';
-import { timestamp } from './messages/message-columns.js';
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1_000;
 /** 1970-01-05 was the first Monday: weeks begin on Mondays, 00:00 UTC. */
@@ -54,7 +53,7 @@ export async function ensurePartitions(
 ): Promise<string[]> {
   const missing: MissingPartition[] = [];
   const done = await unlessLocked(database, async (connection) => {
-    await connection.text('select pg_advisory_xact_lock($1)', [PARTITION_LOCK]);
+    await connection.run('lock-partitions', { lock: PARTITION_LOCK });
     missing.splice(0, Infinity, ...(await missingPartitions(connection, bounds)));
     if (missing.length > 0) await limitLockWait(connection);
     for (const { table, name, weekMs } of missing) await makePartition(connection, table, name, weekMs);
@@ -115,8 +114,9 @@ async function isKept(connection: Queryable, partition: string, sinceMs: number)
   await connection.text('set local enable_seqscan = off');
   const pending = await connection.text(`select 1 from ${partition} where state = 'pending' limit 1`);
   if (pending.length > 0) return true;
-  const since = [timestamp(sinceMs)];
-  return (await connection.text(`select 1 from ${partition} where finished_at >= $1 limit 1`, since)).length > 0;
+  const since = new Date(sinceMs).toISOString();
+  const ended = await connection.text(`select 1 from ${partition} where finished_at >= '${since}' limit 1`);
+  return ended.length > 0;
 }
 
 /** Runs a change in one transaction. False when it was rolled back because it would have waited too long for a lock. */
@@ -183,12 +183,7 @@ async function missingPartitions(connection: Queryable, bounds: PartitionBounds)
 }
 
 async function partitionNames(connection: Queryable): Promise<string[]> {
-  const rows = await connection.text<{ name: string }>(
-    `select child.relname as name from pg_inherits
-       join pg_class parent on parent.oid = inhparent join pg_class child on child.oid = inhrelid
-      where parent.relname = any($1) and parent.relnamespace = current_schema()::regnamespace order by 1`,
-    [PARTITIONED],
-  );
+  const rows = await connection.run('select-partitions', { tables: PARTITIONED });
   return rows.map((row) => row.name);
 }
 

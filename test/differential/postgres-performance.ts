@@ -9,7 +9,7 @@ import type { Database } from '../../src/postgres/database.js';
 import { acceptGroup, type KeyClaim } from '../../src/postgres/messages/accepts.js';
 import { cancelMessages, confirmCancels } from '../../src/postgres/messages/cancels.js';
 import { giveUpMessage, noteScheduleError } from '../../src/postgres/messages/give-up.js';
-import { byId, type DispatchRow, messageColumns, messageFromRow } from '../../src/postgres/messages/message-columns.js';
+import { byId, messageColumns, messageFromRow } from '../../src/postgres/messages/message-columns.js';
 import { lookUntil, recordOutcomes, releaseHeld } from '../../src/postgres/messages/outcomes.js';
 import { messagesToPromote, overdueMessages, schedulesToPromote } from '../../src/postgres/messages/sweep-reads.js';
 import { type ClaimedSchedule, readClaimedSchedules } from '../../src/postgres/schedules/claimed-schedules.js';
@@ -111,7 +111,7 @@ export function performanceOf(step: Step, given: Given): Perform | null {
     }
     case 'dispatch': {
       const ids = step.picks.map(idOf);
-      return async (database) => byId(await database.run<DispatchRow>('select-dispatch', [ids]));
+      return async (database) => byId(await database.run('select-dispatch', { ids }));
     }
     case 'accept': {
       const submissions = step.items.map(({ index, keys }) => {

@@ -3,11 +3,11 @@
 import type { Redis } from 'ioredis';
 import { CarillonError } from '../../src/domain/errors.js';
 import type { SubscriberClient } from '../../src/redis/subscriptions.js';
-import type { Database, Queryable } from '../../src/postgres/database.js';
+import type { Database, Given, Queryable, Row, StatementName } from '../../src/postgres/database.js';
 import type { Later, Link } from './link.js';
 import { nameOfScript, type RedisServer, sha1 } from './redis-server.js';
 import type { TableServer } from './table-server.js';
-import { SqlError } from './table-transactions.js';
+import { SqlError, type Transaction } from './table-transactions.js';
 
 /** Keys and arguments of a script, as the client flattens them. */
 function split(count: number, rest: readonly unknown[]): [string[], string[]] {
@@ -105,11 +105,10 @@ export function tableClient(link: Link, server: TableServer): Database {
       transaction.connection === link.connection
         ? send(carryOut)
         : Promise.reject(away(new Error('Connection terminated unexpectedly')));
-    const connection = {
-      run: (name: string, values?: readonly unknown[]) =>
-        sendWithin(() => server.run(name, values ?? [], link.process, transaction)),
-      text: () => Promise.resolve([]),
-    } as Queryable;
+    const connection: Queryable = {
+      run: (name, ...given) => sendWithin(() => server.run(name, given, link.process, transaction)),
+      text: () => Promise.reject(new Error('the simulation runs no text')),
+    };
     try {
       const result = await work(connection);
       await sendWithin(() => server.transactions.commit(transaction));
@@ -122,11 +121,8 @@ export function tableClient(link: Link, server: TableServer): Database {
       throw error;
     }
   };
-  const database: Pick<Database, 'run' | 'text' | 'transaction'> = {
-    run: async <Row extends object>(name: string, values?: readonly unknown[]) =>
-      (await send(() => server.run(name, values ?? [], link.process))) as Row[],
-    // The only text that is asked for: whether the table takes writes.
-    text: <Row extends object>() => send(() => [{ transaction_read_only: 'off' }] as unknown as Row[]),
+  const database: Pick<Database, 'run' | 'transaction'> = {
+    run: (name, ...given) => send(() => server.run(name, given, link.process)),
     transaction: async (work) => {
       for (let tries = 1; ; tries++) {
         try {
@@ -145,15 +141,20 @@ export function tableClient(link: Link, server: TableServer): Database {
 /** A database whose statements are carried out at once, by nobody else's leave: for whoever wants to see what they do. */
 export function boundDatabase(server: TableServer, id: string): Database {
   const link = { connection: 0, process: { id } } as Link;
+  const atOnce = <Name extends StatementName>(
+    name: Name,
+    given: Given<Name>,
+    transaction: Transaction | null,
+  ): Promise<Row<Name>[]> =>
+    new Promise((resolve) => resolve(server.run(name, given, { id }, transaction) as Row<Name>[]));
   const database: Pick<Database, 'run' | 'transaction'> = {
-    run: async <Row extends object>(name: string, values?: readonly unknown[]) =>
-      (await Promise.resolve(server.run(name, values ?? [], { id }))) as Row[],
+    run: (name, ...given) => atOnce(name, given, null),
     transaction: async (work) => {
       const transaction = server.transactions.begin(link);
-      const connection = {
-        run: async (name: string, values?: readonly unknown[]) =>
-          Promise.resolve(server.run(name, values ?? [], { id }, transaction)),
-      } as Queryable;
+      const connection: Queryable = {
+        run: (name, ...given) => atOnce(name, given, transaction),
+        text: () => Promise.reject(new Error('the simulation runs no text')),
+      };
       try {
         const result = await work(connection);
         server.transactions.commit(transaction);

@@ -1,73 +1,74 @@
 // What the statements do that take, find and give back idempotency keys (src/postgres/messages/*-keys.sql), by the statements' names.
 
-import { keyLock, type Statement, type Values } from './statement.js';
+import { keyLock, type StatementModels } from './statement.js';
 import type { RowLock } from './table-transactions.js';
 import { keyKey, type KeyRow, rowsOf, timeOf, timeOrNull, type View } from './tables.js';
 
-const KEY = ['tenant_id', 'scope', 'key'] as const;
+type Name = Pick<KeyRow, 'tenant_id' | 'scope' | 'key'>;
 
-type Given = Pick<KeyRow, (typeof KEY)[number]>;
+interface Names {
+  readonly tenantIds: readonly number[];
+  readonly scopes: readonly string[];
+  readonly keys: readonly string[];
+}
 
-export const keyStatements: Readonly<Record<string, Statement>> = {
+export const keyStatements: StatementModels = {
   'claim-keys': {
-    run: (view, values) => {
-      const now = timeOf(values[5]);
-      return rowsOf(values, [...KEY, 'message_id', 'expires_at']).flatMap((given) => {
-        const { tenant_id, scope, key } = given as unknown as Given;
-        const known = view.get('idempotency_keys', keyKey(tenant_id, scope, key));
-        if (known !== undefined && (known.expires_at === null || known.expires_at > now)) return [];
-        const row = { tenant_id, scope, key, message_id: given.message_id as string, created_at: now };
-        view.put('idempotency_keys', keyKey(tenant_id, scope, key), {
-          ...row,
-          expires_at: timeOrNull(given.expires_at),
-        });
-        return [{ tenant_id, scope, key }];
-      });
+    run: (view, { nowMs, messageIds, expiresAtMs, ...names }) => {
+      const now = timeOf(nowMs);
+      return rowsOf({ name: namesOf(names), id: messageIds, expiresAtMs }).flatMap(
+        ({ name, id, expiresAtMs: until }) => {
+          const known = rowOf(view, name);
+          if (known !== undefined && (known.expires_at === null || known.expires_at > now)) return [];
+          const row = { ...name, message_id: id, created_at: now, expires_at: timeOrNull(until) };
+          view.put('idempotency_keys', nameOf(name), row);
+          return [name];
+        },
+      );
     },
-    locks: locksOf,
+    locks: (_view, names) => locksOf(names),
   },
   'select-keys': {
-    run: (view, values) =>
-      rowsOf(values, KEY).flatMap((given) => {
-        const row = rowOf(view, given as unknown as Given);
-        if (row === undefined) return [];
-        const { tenant_id, scope, key, message_id } = row;
-        return [{ tenant_id, scope, key, message_id }];
+    run: (view, names) =>
+      namesOf(names).flatMap((name) => {
+        const row = rowOf(view, name);
+        return row === undefined ? [] : [{ ...name, message_id: row.message_id }];
       }),
   },
   'release-keys': {
-    run: (view, values) => {
-      for (const given of rowsOf(values, [...KEY, 'message_id'])) {
-        const row = rowOf(view, given as unknown as Given);
-        if (row !== undefined && row.message_id === given.message_id) view.remove('idempotency_keys', nameOf(row));
+    run: (view, { messageIds, ...names }) => {
+      for (const { name, id } of rowsOf({ name: namesOf(names), id: messageIds })) {
+        if (rowOf(view, name)?.message_id === id) view.remove('idempotency_keys', nameOf(name));
       }
       return [];
     },
-    locks: locksOf,
+    locks: (_view, names) => locksOf(names),
   },
   'expire-keys': {
-    run: (view, values) => {
-      for (const given of rowsOf(values, ['tenant_id', 'key', 'message_id', 'expires_at'])) {
-        const { tenant_id, key } = given as unknown as Given;
-        const row = rowOf(view, { tenant_id, scope: 'key', key });
-        if (row === undefined || row.message_id !== given.message_id) continue;
-        view.put('idempotency_keys', nameOf(row), { ...row, expires_at: timeOf(given.expires_at) });
+    run: (view, { tenantIds, keys, messageIds, expiresAtMs }) => {
+      for (const given of rowsOf({ tenant_id: tenantIds, key: keys, id: messageIds, expiresAtMs })) {
+        const row = rowOf(view, { ...given, scope: 'key' });
+        if (row === undefined || row.message_id !== given.id) continue;
+        view.put('idempotency_keys', nameOf(row), { ...row, expires_at: timeOf(given.expiresAtMs) });
       }
       return [];
     },
-    locks: (_view, values) =>
-      rowsOf(values, ['tenant_id', 'key']).map(({ tenant_id, key }) => keyLock(tenant_id, 'key', key)),
+    locks: (_view, { tenantIds, keys }) => locksOf({ tenantIds, keys, scopes: keys.map(() => 'key') }),
   },
 };
 
-function locksOf(_view: View, values: Values): RowLock[] {
-  return rowsOf(values, KEY).map(({ tenant_id, scope, key }) => keyLock(tenant_id, scope, key));
+function namesOf({ tenantIds, scopes, keys }: Names): Name[] {
+  return rowsOf({ tenant_id: tenantIds, scope: scopes, key: keys });
 }
 
-function rowOf(view: View, given: Given): KeyRow | undefined {
-  return view.get('idempotency_keys', nameOf(given));
+function locksOf(names: Names): RowLock[] {
+  return namesOf(names).map(({ tenant_id, scope, key }) => keyLock(tenant_id, scope, key));
 }
 
-function nameOf({ tenant_id, scope, key }: Given): string {
+function rowOf(view: View, name: Name): KeyRow | undefined {
+  return view.get('idempotency_keys', nameOf(name));
+}
+
+function nameOf({ tenant_id, scope, key }: Name): string {
   return keyKey(tenant_id, scope, key);
 }

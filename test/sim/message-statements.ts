@@ -1,169 +1,96 @@
 // What the statements do that insert, read, cancel and end messages (src/postgres/messages/*.sql), by the statements' names.
 
-import type { DispatchRow } from '../../src/postgres/messages/message-columns.js';
-import { messageLocks, type Statement, type Values } from './statement.js';
+import type { Params, Row } from '../../src/postgres/database.js';
+import { messageLocks, type StatementModels } from './statement.js';
 import { SqlError } from './table-transactions.js';
 import { type AttemptRow, type MessageRow, picked, rowsOf, timeOf, timeOrNull, type View } from './tables.js';
 
 const UNCONFIRMED = 'canceled by the client, without confirmation from Redis';
 
-/** The parameters of insert-new-messages.sql, in their order. */
-const INSERTED = [
-  ...(['id', 'tenant_id', 'shard', 'kind', 'state', 'reason', 'held', 'schedule_id', 'occurrence_at'] as const),
-  ...(['covers_until', 'overlap', 'idempotency_key', 'source_id', 'due_at', 'created_at', 'destination'] as const),
-  ...(['method', 'headers', 'body', 'max_retries', 'timeout_ms', 'labels', 'options'] as const),
-];
-
-const OUTCOME = [
-  ...(['id', 'state', 'attempt', 'status', 'error', 'headers', 'body', 'started_at', 'ended_at'] as const),
-  ...(['next_attempt_at', 'node'] as const),
-];
-
-const ATTEMPT = [
-  ...(['message_id', 'attempt', 'tenant_id', 'started_at', 'finished_at', 'status', 'error', 'headers'] as const),
-  ...(['body', 'next_attempt_at', 'node'] as const),
-];
-
-export function messageStatements(tenants: ReadonlySet<number>, nowMs: () => number): Record<string, Statement> {
-  const insert = (view: View, values: Values, onKnown: 'refuse' | 'leave'): object[] =>
-    rowsOf(values, INSERTED).flatMap((given) => {
-      const row = insertedRow(given, tenants);
-      if (view.get('messages', row.id) === undefined) {
-        view.put('messages', row.id, row);
-        return [{ id: row.id }];
-      }
-      if (onKnown === 'refuse') throw new SqlError('23505', 'duplicate key value violates unique constraint');
-      return [];
-    });
+export function messageStatements(tenants: ReadonlySet<number>, nowMs: () => number): StatementModels {
   return {
     'insert-new-messages': {
-      run: (view, values) => (insert(view, values, 'refuse'), []),
-      locks: (_view, [ids]) => messageLocks(ids),
+      run: (view, given) => {
+        for (const row of insertedRows(given, tenants)) {
+          if (view.get('messages', row.id) !== undefined) {
+            throw new SqlError('23505', 'duplicate key value violates unique constraint');
+          }
+          view.put('messages', row.id, row);
+        }
+        return [];
+      },
+      locks: (_view, { ids }) => messageLocks(ids),
     },
     'insert-messages': {
-      run: (view, values) => insert(view, values, 'leave'),
-      locks: (_view, [ids]) => messageLocks(ids),
-    },
-    'cancel-messages': {
-      run: (view, [tenantId, ids, now]) =>
-        changed(view, ids, isOf(tenantId, isPending), (row) => ({
-          ...row,
-          state: 'canceled',
-          reason: UNCONFIRMED,
-          finished_at: timeOf(now),
-          held: false,
-          finished: row.finished + 1,
-        })).map(asCanceled),
-      locks: (_view, [, ids]) => messageLocks(ids),
-    },
-    'select-unconfirmed-cancels': {
-      run: (view, [tenantId, ids]) => found(view, ids).filter(isOf(tenantId, isUnconfirmed)).map(asCanceled),
-    },
-    'confirm-cancels': {
-      run: (view, [tenantId, ids]) =>
-        changed(view, ids, isOf(tenantId, isUnconfirmed), (row) => ({ ...row, reason: 'canceled by the client' })).map(
-          ({ id }) => ({ id }),
-        ),
-      locks: (_view, [, ids]) => messageLocks(ids),
+      run: (view, given) =>
+        insertedRows(given, tenants).flatMap((row) => {
+          if (view.get('messages', row.id) !== undefined) return [];
+          view.put('messages', row.id, row);
+          return [{ id: row.id }];
+        }),
+      locks: (_view, { ids }) => messageLocks(ids),
     },
     'give-up-message': {
-      run: (view, [id, why, now]) =>
+      run: (view, { id, reason, nowMs: now }) =>
         changed(view, [id], isPending, (row) => ({
           ...row,
-          ...{ state: 'failed', in_dlq: true, held: false, last_status: null, last_error: why as string },
+          ...{ state: 'failed', in_dlq: true, held: false, last_status: null, last_error: reason },
           ...{ last_headers: null, last_body: null, finished_at: timeOf(now) },
           ...{ finished: row.finished + 1, endedAtMs: Math.min(row.endedAtMs, nowMs()) },
         })).map((row) => picked(row, ['id', 'tenant_id', 'overlap', 'schedule_id', 'idempotency_key'])),
-      locks: (_view, [id]) => messageLocks([id]),
+      locks: (_view, { id }) => messageLocks([id]),
     },
-    'select-dispatch': { run: (view, [ids]) => found(view, ids).map(asDispatched) },
+    'select-dispatch': { run: (view, { ids }) => found(view, ids).map(asDispatched) },
     'record-outcomes': {
-      run: (view, values) => rowsOf(values, OUTCOME).flatMap((outcome) => record(view, outcome, nowMs())),
-      locks: (_view, [ids]) => messageLocks(ids),
+      run: (view, given) => outcomesOf(given).flatMap((outcome) => record(view, outcome, nowMs())),
+      locks: (_view, { ids }) => messageLocks(ids),
     },
     'insert-attempts': {
-      run: (view, values) => {
-        for (const given of rowsOf(values, ATTEMPT)) {
-          const key = `${String(given.message_id)} ${String(given.attempt)}`;
-          if (view.get('attempts', key) === undefined) view.put('attempts', key, attemptRow(given));
+      run: (view, given) => {
+        for (const row of attemptRows(given)) {
+          const key = `${row.message_id} ${row.attempt}`;
+          if (view.get('attempts', key) === undefined) view.put('attempts', key, row);
         }
         return [];
       },
     },
-    ...sweepStatements,
+    ...cancelStatements,
   };
 }
 
-const sweepStatements: Record<string, Statement> = {
-  'select-messages-to-promote': {
-    run: (view, [shard, fromId, untilId, horizon, limit]) =>
-      pendingOf(view, shard)
-        .filter(({ id }) => id >= (fromId as string) && id < (untilId as string))
-        .filter(({ held, next_attempt_at }) => !held && next_attempt_at < timeOf(horizon))
-        .slice(0, limit as number)
-        .map((row) => picked(row, ['id', 'next_attempt_at'])),
+const cancelStatements: StatementModels = {
+  'cancel-messages': {
+    run: (view, { tenantId, ids, nowMs }) =>
+      changed(view, ids, isOf(tenantId, isPending), (row) => ({
+        ...row,
+        state: 'canceled',
+        reason: UNCONFIRMED,
+        finished_at: timeOf(nowMs),
+        held: false,
+        finished: row.finished + 1,
+      })).map(asCanceled),
+    locks: (_view, { ids }) => messageLocks(ids),
   },
-  'select-messages-to-rescue': {
-    run: (view, [shard, afterId, untilId, overdue, createdBefore, limit, occurrencesBefore]) =>
-      pendingOf(view, shard)
-        .filter(({ id }) => id > (afterId as string) && id < (untilId as string))
-        .filter(({ next_attempt_at }) => next_attempt_at <= timeOf(overdue))
-        .filter(
-          ({ kind, created_at }) =>
-            created_at <= timeOf(createdBefore) || (kind === 'occurrence' && created_at < timeOf(occurrencesBefore)),
-        )
-        .slice(0, limit as number)
-        .map((row) => picked(row, ['id', 'next_attempt_at', 'held', 'tenant_id', 'schedule_id'])),
+  'select-unconfirmed-cancels': {
+    run: (view, { tenantId, ids }) => found(view, ids).filter(isOf(tenantId, isUnconfirmed)).map(asCanceled),
   },
-  'release-held': {
-    run: (view, values) =>
-      changed(view, waitingFirst(view, values), isPending, (row) => ({ ...row, held: false })).map((row) =>
-        picked(row, ['tenant_id', 'schedule_id', 'id', 'shard', 'due_at']),
+  'confirm-cancels': {
+    run: (view, { tenantId, ids }) =>
+      changed(view, ids, isOf(tenantId, isUnconfirmed), (row) => ({ ...row, reason: 'canceled by the client' })).map(
+        ({ id }) => ({ id }),
       ),
-    locks: (view, values) => messageLocks(waitingFirst(view, values)),
-  },
-  'select-under-way': {
-    run: (view, [tenants, ids, untilId]) =>
-      rowsOf([tenants, ids], ['tenant_id', 'id']).flatMap(({ tenant_id, id }) => {
-        const rows = limitedOf(view, tenant_id, id, untilId);
-        return rows.length === 0 ? [] : [{ tenant_id, id, waiting: rows.filter(({ held }) => held).length }];
-      }),
+    locks: (_view, { ids }) => messageLocks(ids),
   },
 };
 
-/** The held occurrences that go before all others of their schedules, where none is under way. */
-function waitingFirst(view: View, [tenants, ids, untilId]: Values): string[] {
-  return rowsOf([tenants, ids], ['tenant_id', 'id']).flatMap(({ tenant_id, id }) => {
-    const [first] = limitedOf(view, tenant_id, id, untilId).sort(
-      (a, b) => Number(a.held) - Number(b.held) || (a.id < b.id ? -1 : 1),
-    );
-    return first?.held === true ? [first.id] : [];
-  });
-}
-
-/** Pending occurrences of a schedule that are under an overlap policy. */
-function limitedOf(view: View, tenantId: unknown, scheduleId: unknown, untilId: unknown): MessageRow[] {
-  return view
-    .all('messages')
-    .filter(({ tenant_id, schedule_id }) => tenant_id === tenantId && schedule_id === scheduleId)
-    .filter(({ state, overlap, id }) => state === 'pending' && overlap !== null && id < (untilId as string));
-}
-
-function pendingOf(view: View, shard: unknown): MessageRow[] {
-  return view
-    .all('messages')
-    .filter((row) => row.shard === shard && row.state === 'pending')
-    .sort((a, b) => (a.id < b.id ? -1 : 1));
-}
-
-function found(view: View, ids: unknown): MessageRow[] {
-  return [...new Set(ids as string[])].flatMap((id) => view.get('messages', id) ?? []);
+function found(view: View, ids: readonly string[]): MessageRow[] {
+  return [...new Set(ids)].flatMap((id) => view.get('messages', id) ?? []);
 }
 
 /** Changes those of some messages that are wanted, and returns them as they are then. */
-function changed(
+export function changed(
   view: View,
-  ids: unknown,
+  ids: readonly string[],
   isWanted: (row: MessageRow) => boolean,
   change: (row: MessageRow) => MessageRow,
 ): MessageRow[] {
@@ -176,7 +103,7 @@ function changed(
     });
 }
 
-function isPending({ state }: MessageRow): boolean {
+export function isPending({ state }: MessageRow): boolean {
   return state === 'pending';
 }
 
@@ -184,11 +111,11 @@ function isUnconfirmed({ state, reason }: MessageRow): boolean {
   return state === 'canceled' && reason === UNCONFIRMED;
 }
 
-function isOf(tenantId: unknown, isWanted: (row: MessageRow) => boolean): (row: MessageRow) => boolean {
+function isOf(tenantId: number, isWanted: (row: MessageRow) => boolean): (row: MessageRow) => boolean {
   return (row) => row.tenant_id === tenantId && isWanted(row);
 }
 
-function asCanceled(row: MessageRow): object {
+function asCanceled(row: MessageRow): Row<'cancel-messages'> {
   const columns = picked(row, [
     ...(['id', 'shard', 'overlap', 'schedule_id', 'idempotency_key', 'attempts', 'due_at'] as const),
     ...(['next_attempt_at', 'created_at'] as const),
@@ -196,7 +123,7 @@ function asCanceled(row: MessageRow): object {
   return { ...columns, body_bytes: row.body.length };
 }
 
-function asDispatched(row: MessageRow): DispatchRow {
+function asDispatched(row: MessageRow): Row<'select-dispatch'> {
   return picked(row, [
     ...(['id', 'tenant_id', 'shard', 'kind', 'state', 'held', 'schedule_id', 'occurrence_at', 'overlap'] as const),
     ...([
@@ -212,60 +139,75 @@ function asDispatched(row: MessageRow): DispatchRow {
   ]);
 }
 
-function json(value: unknown): unknown {
-  return value === null ? null : JSON.parse(value as string);
+function json(text: string | null): unknown {
+  return text === null ? null : (JSON.parse(text) as unknown);
 }
-
-const PLAIN = [
-  ...(['id', 'tenant_id', 'shard', 'kind', 'state', 'held', 'schedule_id', 'overlap', 'idempotency_key'] as const),
-  ...(['source_id', 'destination', 'method', 'body', 'max_retries', 'timeout_ms'] as const),
-];
-
-const PLAIN_OF_ATTEMPT = ['message_id', 'attempt', 'tenant_id', 'status', 'error', 'body', 'node'] as const;
 
 /** What a statement refuses because of a column that may not be null. */
 class MissingTenant extends SqlError {
   readonly column = 'tenant_id';
 }
 
-function insertedRow(given: Record<(typeof INSERTED)[number], unknown>, tenants: ReadonlySet<number>): MessageRow {
-  if (!tenants.has(given.tenant_id as number)) throw new MissingTenant('23502', 'null value in column "tenant_id"');
-  const createdAtMs = timeOf(given.created_at);
-  return {
-    ...(picked(given, PLAIN) as Pick<DispatchRow, (typeof PLAIN)[number]>),
-    reason: given.reason as string | null,
-    occurrence_at: timeOrNull(given.occurrence_at),
-    covers_until: timeOrNull(given.covers_until),
-    due_at: timeOf(given.due_at),
-    next_attempt_at: timeOf(given.due_at),
-    created_at: createdAtMs,
-    started_at: null,
-    finished_at: given.state === 'skipped' ? createdAtMs : null,
-    attempts: 0,
-    in_dlq: false,
-    ...{ last_status: null, last_error: null, last_headers: null, last_body: null, node: null },
-    headers: json(given.headers) as DispatchRow['headers'],
-    labels: json(given.labels) as DispatchRow['labels'],
-    options: json(given.options) as DispatchRow['options'],
-    finished: given.state === 'skipped' ? 1 : 0,
-    endedAtMs: given.state === 'skipped' ? 0 : Infinity,
-  };
+function insertedRows(given: Params<'insert-messages'>, tenants: ReadonlySet<number>): MessageRow[] {
+  const rows = rowsOf({
+    ...{ id: given.ids, tenant_id: given.tenantIds, shard: given.shards, kind: given.kinds, state: given.states },
+    ...{ reason: given.reasons, held: given.held, schedule_id: given.scheduleIds, overlap: given.overlaps },
+    ...{ idempotency_key: given.idempotencyKeys, source_id: given.sourceIds, destination: given.destinations },
+    ...{ method: given.methods, body: given.bodies, max_retries: given.maxRetries, timeout_ms: given.timeoutMs },
+  });
+  const others = rowsOf({
+    ...{ occurrenceAtMs: given.occurrenceAtMs, coversUntilMs: given.coversUntilMs, dueAtMs: given.dueAtMs },
+    ...{ createdAtMs: given.createdAtMs, headers: given.headers, labels: given.labels, options: given.options },
+  });
+  return rowsOf({ row: rows, other: others }).map(({ row, other }) => {
+    if (!tenants.has(row.tenant_id)) throw new MissingTenant('23502', 'null value in column "tenant_id"');
+    const isSkipped = row.state === 'skipped';
+    return {
+      ...row,
+      occurrence_at: timeOrNull(other.occurrenceAtMs),
+      covers_until: timeOrNull(other.coversUntilMs),
+      due_at: timeOf(other.dueAtMs),
+      next_attempt_at: timeOf(other.dueAtMs),
+      created_at: timeOf(other.createdAtMs),
+      finished_at: isSkipped ? timeOf(other.createdAtMs) : null,
+      headers: json(other.headers) as MessageRow['headers'],
+      labels: json(other.labels) as MessageRow['labels'],
+      options: json(other.options) as MessageRow['options'],
+      ...{ started_at: null, attempts: 0, in_dlq: false, node: null },
+      ...{ last_status: null, last_error: null, last_headers: null, last_body: null },
+      ...{ finished: isSkipped ? 1 : 0, endedAtMs: isSkipped ? 0 : Infinity },
+    };
+  });
 }
 
-function attemptRow(given: Record<(typeof ATTEMPT)[number], unknown>): AttemptRow {
-  return {
-    ...(picked(given, PLAIN_OF_ATTEMPT) as Pick<AttemptRow, (typeof PLAIN_OF_ATTEMPT)[number]>),
-    started_at: timeOf(given.started_at),
-    finished_at: timeOf(given.finished_at),
-    headers: json(given.headers),
-    next_attempt_at: timeOrNull(given.next_attempt_at),
-  };
+function attemptRows(given: Params<'insert-attempts'>): AttemptRow[] {
+  return rowsOf({
+    ...{ message_id: given.messageIds, attempt: given.attempts, tenant_id: given.tenantIds, status: given.statuses },
+    ...{ error: given.errors, body: given.bodies, node: given.nodes, headers: given.headers },
+    ...{ started_at: given.startedAtMs, finished_at: given.finishedAtMs, next_attempt_at: given.nextAttemptAtMs },
+  }).map((row) => ({
+    ...row,
+    started_at: timeOf(row.started_at),
+    finished_at: timeOf(row.finished_at),
+    next_attempt_at: timeOrNull(row.next_attempt_at),
+    headers: json(row.headers),
+  }));
+}
+
+type Outcome = ReturnType<typeof outcomesOf>[number];
+
+function outcomesOf(given: Params<'record-outcomes'>) {
+  return rowsOf({
+    ...{ id: given.ids, state: given.states, attempt: given.attempts, status: given.statuses, error: given.errors },
+    ...{ headers: given.headers, body: given.bodies, startedAtMs: given.startedAtMs, endedAtMs: given.endedAtMs },
+    ...{ nextAttemptAtMs: given.nextAttemptAtMs, node: given.nodes },
+  });
 }
 
 /** record-outcomes.sql. */
-function record(view: View, outcome: Record<(typeof OUTCOME)[number], unknown>, nowMs: number): object[] {
-  const row = view.get('messages', outcome.id as string);
-  const state = outcome.state as string;
+function record(view: View, outcome: Outcome, nowMs: number): { id: string }[] {
+  const row = view.get('messages', outcome.id);
+  const { state } = outcome;
   const taking = state === 'delivered' ? ['pending', 'failed', 'canceled'] : ['pending'];
   if (row === undefined || !taking.includes(row.state)) return [];
   // That a call succeeded is a fact, and corrects a row that another node gave up meanwhile: no second end.
@@ -273,17 +215,14 @@ function record(view: View, outcome: Record<(typeof OUTCOME)[number], unknown>, 
   view.put('messages', row.id, {
     ...row,
     state,
-    attempts: Math.max(row.attempts, outcome.attempt as number),
-    last_status: outcome.status as number | null,
-    last_error: outcome.error as string | null,
+    attempts: Math.max(row.attempts, outcome.attempt),
+    ...{ last_status: outcome.status, last_error: outcome.error, last_body: outcome.body, node: outcome.node },
     last_headers: json(outcome.headers),
-    last_body: outcome.body as Buffer | null,
-    started_at: timeOf(outcome.started_at),
-    finished_at: state === 'pending' ? null : timeOf(outcome.ended_at),
-    next_attempt_at: timeOrNull(outcome.next_attempt_at) ?? row.next_attempt_at,
+    started_at: timeOf(outcome.startedAtMs),
+    finished_at: state === 'pending' ? null : timeOf(outcome.endedAtMs),
+    next_attempt_at: timeOrNull(outcome.nextAttemptAtMs) ?? row.next_attempt_at,
     in_dlq: state === 'failed',
     reason: state === 'pending' ? row.reason : correction(row),
-    node: outcome.node as string,
     finished: row.finished + (state === 'pending' || isSecondEnd ? 0 : 1),
     endedAtMs: state === 'pending' ? row.endedAtMs : Math.min(row.endedAtMs, nowMs),
   });

@@ -1,42 +1,39 @@
 // Wrong clusters, as in mutations.ts: each takes away something by which schedules are fired once, in time, and as they are now.
 
-import type { FaultKind } from './faults.js';
-import { EVERY_FAULT } from './faults.js';
+import type { Params, StatementName } from '../../src/postgres/database.js';
+import { EVERY_FAULT, type FaultKind } from './faults.js';
 import type { Mutation } from './mutations.js';
-import type { Statement, Values } from './statement.js';
+import type { StatementModel } from './statement.js';
 import type { TableServer } from './table-server.js';
-import { scheduleKey, View } from './tables.js';
+import { rowsOf, scheduleKey, View } from './tables.js';
 import { FAR } from './timely.js';
 
 /** Transactions that end without a commit, or whose commit nobody hears of. */
 const CUT_OFF: readonly FaultKind[] = ['freeze in transaction', 'freeze', 'table away', 'break', 'cut from one store'];
 
-/** The parameters of fire-schedules.sql, by their places. */
-const FIRED = { tenants: 2, ids: 3, generations: 4, expected: 5 } as const;
-/** Those of insert-messages.sql. */
-const INSERTED = { id: 0, kind: 3, state: 4 } as const;
+type Change<Name extends StatementName> = (model: StatementModel<Name>) => StatementModel<Name>;
 
-function changing(table: TableServer, name: string, change: (statement: Statement) => Statement): void {
-  const statement = table.statements[name];
-  if (statement === undefined) throw new Error(`there is no model of ${name}.sql`);
-  table.statements[name] = change(statement);
+function changing<Name extends StatementName>(table: TableServer, name: Name, change: Change<Name>): void {
+  const model: StatementModel<Name> | undefined = table.statements[name];
+  if (model === undefined) throw new Error(`there is no model of ${name}.sql`);
+  Object.assign(table.statements, { [name]: change(model) });
 }
 
 /** The statement is given other parameters. */
-function given(change: (view: View, values: Values) => Values): (statement: Statement) => Statement {
+function given<Name extends StatementName>(change: (params: Params<Name>, view: View) => Params<Name>): Change<Name> {
   return ({ run, locks }) => ({
-    run: (view, values, isFree) => run(view, change(view, values), isFree),
-    locks: (view, values, isFree) => locks?.(view, change(view, values), isFree) ?? [],
+    run: (view, params, isFree) => run(view, change(params, view), isFree),
+    locks: (view, params, isFree) => locks?.(view, change(params, view), isFree) ?? [],
   });
 }
 
 /** What the statement does is committed at once, whatever becomes of its transaction. */
-function atOnce(table: TableServer): (statement: Statement) => Statement {
-  return (statement) => ({
-    ...statement,
-    run: (_view, values, isFree) => {
+function atOnce<Name extends StatementName>(table: TableServer): Change<Name> {
+  return (model) => ({
+    ...model,
+    run: (_view, params, isFree) => {
       const view = new View(table.tables);
-      const rows = statement.run(view, values, isFree);
+      const rows = model.run(view, params, isFree);
       table.transactions.onCommit(view.commit(table.world.nowMs));
       return rows;
     },
@@ -44,20 +41,24 @@ function atOnce(table: TableServer): (statement: Statement) => Statement {
 }
 
 /** A firing with what stands in the rows now in the place of what was read. */
-function asItIsNow(view: View, values: Values): Values {
-  const rows = (values[FIRED.ids] as string[]).map((id, index) =>
-    view.get('schedules', scheduleKey((values[FIRED.tenants] as number[])[index] ?? 0, id)),
+function asItIsNow(params: Params<'fire-schedules'>, view: View): Params<'fire-schedules'> {
+  const rows = rowsOf({ tenantId: params.tenantIds, id: params.ids }).map(({ tenantId, id }) =>
+    view.get('schedules', scheduleKey(tenantId, id)),
   );
-  return Object.assign([...values], {
-    [FIRED.generations]: rows.map((row) => row?.generation ?? 0),
-    [FIRED.expected]: rows.map((row) => row?.next_fire_at ?? null),
-  });
+  return {
+    ...params,
+    generations: rows.map((row) => row?.generation ?? 0),
+    expectedFireAtMs: rows.map((row) => row?.next_fire_at ?? null),
+  };
 }
 
-/** Rows that are inserted, without some of them. */
-function without(isUnwanted: (values: Values, index: number) => boolean): (view: View, values: Values) => Values {
-  return (_view, values) =>
-    (values as unknown[][]).map((column) => column.filter((_cell, index) => !isUnwanted(values, index)));
+/** Rows that are inserted, without those that are skipped. */
+function withoutSkipped(params: Params<'insert-messages'>): Params<'insert-messages'> {
+  const columns = Object.entries(params).map(([name, column]: [string, readonly unknown[]]) => [
+    name,
+    column.filter((_cell, index) => params.states[index] !== 'skipped'),
+  ]);
+  return Object.fromEntries(columns) as Params<'insert-messages'>;
 }
 
 export const SCHEDULE_MUTATIONS: readonly Mutation[] = [
@@ -71,19 +72,18 @@ export const SCHEDULE_MUTATIONS: readonly Mutation[] = [
     faults: CUT_OFF,
     spoil: {
       table: (table) => {
-        const isOfFiring = (values: Values): boolean =>
-          (values[INSERTED.kind] as string[]).every((kind) => kind === 'occurrence');
-        const chanceIds = given((_view, values) =>
-          Object.assign([...values], {
-            [INSERTED.id]: (values[INSERTED.id] as string[]).map(
-              (id) => id.slice(0, 16) + Buffer.from(table.world.chance.bytes(8)).toString('hex'),
-            ),
-          }),
-        );
-        changing(table, 'insert-messages', (statement) => {
-          const wrong = atOnce(table)(chanceIds(statement));
+        // Under ids that nobody can compute again, and whatever becomes of the schedule.
+        const randomIds = given<'insert-messages'>((params) => ({
+          ...params,
+          ids: params.ids.map((id) => id.slice(0, 16) + Buffer.from(table.world.chance.bytes(8)).toString('hex')),
+        }));
+        changing(table, 'insert-messages', (model) => {
+          const wrong = atOnce<'insert-messages'>(table)(randomIds(model));
           return {
-            run: (view, values, isFree) => (isOfFiring(values) ? wrong : statement).run(view, values, isFree),
+            run: (view, params, isFree) => {
+              const isOfFiring = params.kinds.every((kind) => kind === 'occurrence');
+              return (isOfFiring ? wrong : model).run(view, params, isFree);
+            },
           };
         });
       },
@@ -97,23 +97,18 @@ export const SCHEDULE_MUTATIONS: readonly Mutation[] = [
   {
     name: 'skipped occurrences leave no row',
     faults: EVERY_FAULT,
-    spoil: {
-      table: (table) => {
-        const isSkipped = (values: Values, index: number): boolean =>
-          (values[INSERTED.state] as string[])[index] === 'skipped';
-        changing(table, 'insert-messages', given(without(isSkipped)));
-      },
-    },
+    spoil: { table: (table) => changing(table, 'insert-messages', given(withoutSkipped)) },
   },
   {
     name: 'a sweep stops one step short of the horizon that it marks as completed',
     ...FAR,
     spoil: {
       table: (table) => {
-        const shorter = given((_view, values) => {
-          const [shard, from, tenantId, id, until, limit] = values;
-          return [shard, from, tenantId, id, Date.parse(until as string) - FAR.config.CARILLON_PROMOTE_EVERY_MS, limit];
-        });
+        const stepMs = FAR.config.CARILLON_PROMOTE_EVERY_MS;
+        const shorter = given<'select-schedules-to-promote'>((params) => ({
+          ...params,
+          untilMs: params.untilMs - stepMs,
+        }));
         changing(table, 'select-schedules-to-promote', shorter);
       },
     },
@@ -121,20 +116,15 @@ export const SCHEDULE_MUTATIONS: readonly Mutation[] = [
   {
     name: 'occurrences under way are not looked for',
     faults: [],
-    spoil: { table: (table) => (table.statements['select-under-way'] = { run: () => [] }) },
+    spoil: { table: (table) => changing(table, 'select-under-way', () => ({ run: () => [] })) },
   },
   {
     name: 'a key is free as soon as its message has ended',
     faults: [],
     spoil: {
       table: (table) => {
-        const now = given((_view, [tenants, keys, ids, until]) => [
-          tenants,
-          keys,
-          ids,
-          (until as number[]).map(() => 0),
-        ]);
-        changing(table, 'expire-keys', now);
+        const atEnd = given<'expire-keys'>((params) => ({ ...params, expiresAtMs: params.expiresAtMs.map(() => 0) }));
+        changing(table, 'expire-keys', atEnd);
       },
     },
   },

@@ -1,7 +1,8 @@
 // A simulated PostgreSQL: what our statements do to its rows, by the statements' names, each within a transaction or by itself. That they do what
 // the SQL does is held by test/differential/postgres.test.ts.
 
-import type { TransactionLimits } from '../../src/postgres/database.js';
+import type { Given, Params, Row, StatementName, TransactionLimits } from '../../src/postgres/database.js';
+import { fireStatements } from './fire-statements.js';
 import { keyStatements } from './key-statements.js';
 import type { Later, Link } from './link.js';
 import { messageStatements } from './message-statements.js';
@@ -9,7 +10,8 @@ import type { Caller } from './redis-server.js';
 import { scheduleStatements } from './schedule-statements.js';
 import { Server } from './server.js';
 import { shardStatements } from './shard-statements.js';
-import { type IsFree, shardLock, type Statement, type Values } from './statement.js';
+import { type IsFree, shardLock, type StatementModel, type StatementModels } from './statement.js';
+import { sweepStatements } from './sweep-statements.js';
 import { type MessageRow, noTables, type ShardRow, type Tables, View } from './tables.js';
 import { SqlError, type Transaction, Transactions } from './table-transactions.js';
 import type { World } from './world.js';
@@ -23,7 +25,7 @@ export class TableServer extends Server {
   readonly tables: Tables = noTables();
   readonly transactions: Transactions;
   /** Changed by those who want to know what a wrong statement does. */
-  readonly statements: Record<string, Statement>;
+  readonly statements: StatementModels;
   /** Told of messages that are read to be sent. */
   onRead: (ids: readonly string[], by: Caller) => void = () => undefined;
   /** Told of each grant. */
@@ -47,8 +49,11 @@ export class TableServer extends Server {
         onRaised: (before, after) => this.#raised(before, after),
       }),
       ...messageStatements(TENANTS, () => world.nowMs),
+      ...sweepStatements,
       ...keyStatements,
       ...scheduleStatements,
+      ...fireStatements,
+      'select-writability': { run: () => [{ read_only: 'off' }] },
       'select-signing-keys': { run: () => [{ current: 'sig_key', next: 'sig_next' }] },
     };
   }
@@ -64,22 +69,26 @@ export class TableServer extends Server {
   }
 
   /** Runs a statement, by itself where no transaction is given: at once, or as soon as the rows that it locks are free. */
-  run(name: string, values: Values, by: Caller, transaction: Transaction | null = null): object[] | Later<object[]> {
-    const statement = this.statements[name];
-    if (statement === undefined) throw new Error(`the simulation has no model of ${name}.sql`);
+  run<Name extends StatementName>(
+    name: Name,
+    given: Given<Name>,
+    by: Caller,
+    transaction: Transaction | null = null,
+  ): Row<Name>[] | Later<Row<Name>[]> {
+    const model: StatementModel<Name> | undefined = this.statements[name];
+    if (model === undefined) throw new Error(`the simulation has no model of ${name}.sql`);
+    const [params = {}] = given;
     const isFree: IsFree = (lock) => !this.transactions.isLocked(transaction, [lock]);
     return this.transactions.run(
       transaction,
-      () => statement.locks?.(transaction?.view ?? this.#committed, values, isFree) ?? [],
+      () => model.locks?.(transaction?.view ?? this.#committed, params, isFree) ?? [],
       () => {
-        if (name === 'select-dispatch') this.onRead(values[0] as string[], by);
+        if (name === 'select-dispatch') this.onRead((params as Params<'select-dispatch'>).ids, by);
         // By itself it is a transaction too, so that nothing is left of one that fails.
         const view = transaction?.view ?? new View(this.tables);
-        const rows = statement.run(view, values, isFree);
+        const rows = model.run(view, params, isFree);
         if (transaction === null) this.transactions.onCommit(view.commit(this.world.nowMs));
-        if (name === 'record-outcomes' || name === 'cancel-messages' || name === 'fire-schedules') {
-          this.world.note(`table: ${by.id} ${name} ${rows.map((row) => shown(row)).join(' ')}`);
-        }
+        if (NOTED.has(name)) this.world.note(`table: ${by.id} ${name} ${rows.map((row) => shown(row)).join(' ')}`);
         return rows;
       },
     );
@@ -108,7 +117,7 @@ export class TableServer extends Server {
     return isLocked;
   }
 
-  #endAbandoned(nodes: ReadonlySet<string>, idleMs: number): object[] {
+  #endAbandoned(nodes: ReadonlySet<string>, idleMs: number): Row<'end-abandoned'>[] {
     return this.transactions.standingStill(nodes, idleMs).map((transaction) => {
       const { id } = transaction.link.process;
       const stoodMs = this.world.nowMs - (transaction.idleSinceMs ?? 0);
@@ -124,6 +133,7 @@ export class TableServer extends Server {
   }
 }
 
+const NOTED: ReadonlySet<string> = new Set(['record-outcomes', 'cancel-messages', 'fire-schedules']);
 const CONNECTION_LOST = new SqlError('08006', 'Connection terminated unexpectedly');
 
 function shown(row: object): string {

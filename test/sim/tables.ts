@@ -160,24 +160,28 @@ export function keyKey(tenantId: number, scope: string, key: string): string {
 }
 
 /** A time as a timestamptz(3) keeps it: what is less than a millisecond is rounded up before it is sent. */
-export function timeOf(value: unknown): number {
-  return Math.ceil(typeof value === 'number' ? value : Date.parse(value as string));
+export function timeOf(timeMs: number): number {
+  return Math.ceil(timeMs);
 }
 
-export function timeOrNull(value: unknown): number | null {
-  return value === null || value === undefined ? null : timeOf(value);
+export function timeOrNull(timeMs: number | null): number | null {
+  return timeMs === null ? null : timeOf(timeMs);
 }
+
+type RowOf<Columns> = {
+  readonly [Name in keyof Columns]: Columns[Name] extends readonly (infer Cell)[] ? Cell : never;
+};
 
 /** Parameters that are one array a column, as rows. */
-export function rowsOf<Column extends string>(
-  values: readonly unknown[],
-  columns: readonly Column[],
-): Readonly<Record<Column, unknown>>[] {
-  const arrays = values as unknown[][];
-  return (arrays[0] ?? []).map((_first, row) => {
-    const cells = columns.map((name, column) => [name, arrays[column]?.[row] ?? null]);
-    return Object.fromEntries(cells) as Record<Column, unknown>;
-  });
+export function rowsOf<Columns extends Readonly<Record<string, readonly unknown[]>>>(
+  columns: Columns,
+): RowOf<Columns>[] {
+  const names = Object.keys(columns);
+  const length = columns[names[0] ?? '']?.length ?? 0;
+  return Array.from(
+    { length },
+    (_, row) => Object.fromEntries(names.map((name) => [name, columns[name]?.[row]])) as RowOf<Columns>,
+  );
 }
 
 /** Some columns of a row, or of what was given for one. */
