@@ -9,7 +9,7 @@ import pg from 'pg';
 import { startPostgres } from '../../cluster/stores/local-stores.js';
 import { Database } from '../../src/postgres/database.js';
 import { migrate } from '../../src/postgres/migrate.js';
-import { statementTypes } from './statement-types.js';
+import { generatedFiles } from './generated-files.js';
 
 const TIMEOUT_MS = 30_000;
 
@@ -22,7 +22,7 @@ try {
   const nowMs = Date.now();
   await migrate(database, { shards: 1, fromMs: nowMs, untilMs: nowMs });
   await client.connect();
-  writeFileSync(path.join(FOLDER, 'statements.ts'), await statementTypes(client));
+  for (const [file, text] of Object.entries(await generatedFiles(client))) writeFileSync(path.join(FOLDER, file), text);
 } finally {
   await Promise.allSettled([database.close(), client.end()]);
   await store.stop();
