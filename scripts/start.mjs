@@ -1,5 +1,5 @@
 /** `npm start`: installs and builds what is missing, then runs Carillon here until Ctrl-C. */
-import { prepare, PrepareFault } from './prepare.mjs';
+import { prepare, PrepareError } from './prepare.mjs';
 
 let code = 1;
 try {
@@ -7,6 +7,6 @@ try {
   const { start } = await import('../dist/cluster/start.js');
   code = await start(process.argv.slice(2));
 } catch (error) {
-  console.error(error instanceof PrepareFault ? error.message : error);
+  console.error(error instanceof PrepareError ? error.message : error);
 }
 process.exit(code);

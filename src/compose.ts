@@ -9,18 +9,19 @@ import type { ClusterView, Readiness } from './api/services.js';
 import type { Config } from './config.js';
 import { createHttpClient } from './delivery/http-client.js';
 import { assembleNode, type NodeCore } from './compose/assemble-node.js';
-import { pooledChance } from './compose/chance.js';
+import { pooledRandom } from './compose/random.js';
 import { Closers } from './compose/closers.js';
 import { makeConsole, pageFolder } from './compose/console.js';
 import { servedShards, watchLevels } from './compose/figures.js';
 import { heapLimitMb } from './compose/heap.js';
-import { makeDiary, makeHooks, type NodeDiary } from './compose/hooks.js';
+import { makeNodeStats, makeHooks, type NodeStats } from './compose/hooks.js';
 import type { NodePorts } from './compose/ports.js';
-import { processTime } from './compose/process-time.js';
+import { processTime } from './time/process-time.js';
 import { openStores, type Stores, watchClocks } from './compose/stores.js';
 import type { ClockCheck } from './postgres/clock-check.js';
 import { Maintenance } from './postgres/maintenance.js';
 import { NodeMetrics } from './telemetry/metrics.js';
+import { atMost, pause } from './time/waiting.js';
 
 export interface Node {
   /** Where the API listens, as http://host:port. */
@@ -32,7 +33,7 @@ export interface Node {
 /** How long a stopping node waits for its answers to go out. */
 const CLOSE_MS = 2_000;
 
-const chance = pooledChance();
+const random = pooledRandom();
 const time = processTime;
 
 /** Starts a node: migrates, takes its shards, listens. Throws when a store cannot be reached or does not fit the settings. */
@@ -49,20 +50,20 @@ export async function startNode(config: Config, log: Logger): Promise<Node> {
 
 async function startWith(config: Config, log: Logger, closers: Closers): Promise<Node> {
   const identity = `${config.CARILLON_NODE_NAME}-${randomUUID().slice(0, 8)}`;
-  const stores = await openStores({ config, identity, chance, log, closers });
+  const stores = await openStores({ config, identity, time, random, log, closers });
   const { pools, clients, clock } = stores;
   const metrics = new NodeMetrics(config.CARILLON_SHARDS);
   closers.add('metrics', () => metrics.stop());
-  const clocks = watchClocks(pools.work, clock, config, log);
+  const clocks = watchClocks({ database: pools.work, clock, config, time, log });
   closers.add('clock check', () => clocks.stop());
-  const diary = makeDiary(identity, clock, config.CARILLON_LEASE_MS);
-  const ports = makePorts({ config, log, identity, stores, diary, metrics, closers });
+  const stats = makeNodeStats(identity, clock, config.CARILLON_LEASE_MS);
+  const ports = makePorts({ config, log, identity, stores, stats, metrics, closers });
   const maintenance = makeMaintenance(ports, clocks);
   closers.add('maintenance', () => maintenance.stop());
   const core = assembleNode(ports);
   closers.add('the part in the cluster', () => core.stop());
   watchLevels(metrics, { ...core, redis: clients.redis, clocks });
-  const served = await serve({ ports, stores, core, diary, metrics, closers });
+  const served = await serve({ ports, stores, core, stats, metrics, closers });
   maintenance.start();
   clocks.start();
   const url = urlOf(config, served.port);
@@ -70,7 +71,7 @@ async function startWith(config: Config, log: Logger, closers: Closers): Promise
 
   const stop = async (): Promise<void> => {
     served.stopping();
-    const left = pause(config.CARILLON_LEAVE_MS);
+    const left = pause(time, config.CARILLON_LEAVE_MS);
     try {
       await core.leave();
       await left;
@@ -88,14 +89,15 @@ interface Surroundings {
   readonly log: Logger;
   readonly identity: string;
   readonly stores: Stores;
-  readonly diary: NodeDiary;
+  readonly stats: NodeStats;
   readonly metrics: NodeMetrics;
   readonly closers: Closers;
 }
 
-function makePorts({ config, log, identity, stores, diary, metrics, closers }: Surroundings): NodePorts {
+function makePorts({ config, log, identity, stores, stats: diary, metrics, closers }: Surroundings): NodePorts {
   const { pools, clients, clock } = stores;
   const http = createHttpClient({
+    time,
     allowPrivate: config.CARILLON_ALLOW_PRIVATE_DESTINATIONS,
     // Who may open one is decided before (actor/admission.ts), for each tenant by itself.
     connectionsPerOrigin: config.CARILLON_CONCURRENCY,
@@ -114,7 +116,7 @@ function makePorts({ config, log, identity, stores, diary, metrics, closers }: S
     lockServers: clients.lockServers,
     clock,
     time,
-    chance,
+    random,
     http,
     log,
     hooks: makeHooks(metrics, diary, clock, log),
@@ -123,7 +125,9 @@ function makePorts({ config, log, identity, stores, diary, metrics, closers }: S
 
 function makeMaintenance({ database, clock, config, log }: NodePorts, clocks: ClockCheck): Maintenance {
   const settings = {
+    time,
     everyMs: config.CARILLON_MAINTENANCE_EVERY_MS,
+    summarizeEveryMs: config.CARILLON_SUMMARIZE_EVERY_MS,
     retentionMs: config.CARILLON_RETENTION_MS,
     delayMaxMs: config.CARILLON_DELAY_MAX_MS,
   };
@@ -141,18 +145,19 @@ async function serve(given: {
   ports: NodePorts;
   stores: Stores;
   core: NodeCore;
-  diary: NodeDiary;
+  stats: NodeStats;
   metrics: NodeMetrics;
   closers: Closers;
 }): Promise<Served> {
-  const { ports, stores, core, diary, metrics, closers } = given;
+  const { ports, stores, core, stats, metrics, closers } = given;
   const { config, log, identity, clock, redis } = ports;
   const state = { stopping: false, joined: false };
   const app = buildApp({
     config,
     logger: log,
     clock,
-    chance,
+    time,
+    random,
     database: stores.pools.accepts,
     reads: stores.pools.reads,
     intake: core.intake,
@@ -161,8 +166,8 @@ async function serve(given: {
     health: { ready: () => readiness(core, config, state), leaving: () => state.stopping },
     page: new ConsolePage(pageFolder()),
   });
-  closers.add('the API', () => Promise.race([app.close(), pause(CLOSE_MS)]));
-  const admin = makeConsole({ config, log, identity, database: ports.database, redis, clock, core, diary });
+  closers.add('the API', () => atMost(time, CLOSE_MS, app.close()));
+  const admin = makeConsole({ config, log, identity, database: ports.database, redis, clock, time, core, stats });
   closers.add('the console', () => admin.stop());
   admin.sockets.attach(app.server);
   await app.listen({ host: config.CARILLON_HOST, port: config.CARILLON_PORT });
@@ -179,7 +184,7 @@ function readiness(
   { stopping, joined }: { readonly stopping: boolean; readonly joined: boolean },
 ): Readiness {
   if (stopping || membership.isDraining) return { ok: false, why: 'this node is draining' };
-  if (!recorder.isAvailable) return { ok: false, why: 'the table (PostgreSQL) is away' };
+  if (!recorder.isAvailable) return { ok: false, why: 'PostgreSQL is unavailable' };
   if (!joined) return { ok: false, why: 'this node has not joined the cluster yet' };
   return { ok: true, shards: { served: servedShards(membership, holder), total: config.CARILLON_SHARDS } };
 }
@@ -191,15 +196,11 @@ function clusterView(identity: string, { membership, channels }: NodeCore): Clus
     owners: () => membership.view?.owners ?? [],
     drain: async (id) => {
       if (id === identity) void membership.drain();
-      else await channels.askToDrain(id);
+      else await channels.requestDrain(id);
     },
   };
 }
 
 function urlOf({ CARILLON_HOST: host }: Config, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-function pause(durationMs: number): Promise<void> {
-  return new Promise((resolve) => void time.after(durationMs, resolve));
 }

@@ -3,12 +3,12 @@
 import type { ActorParts } from '../actor/actor-parts.js';
 import { Admission } from '../actor/admission.js';
 import { Attempts } from '../actor/attempts.js';
-import { FaultyEntries } from '../actor/faulty-entries.js';
+import { FailingEntries } from '../actor/failing-entries.js';
 import { Firing } from '../actor/firing.js';
 import { SigningKeyCache } from '../actor/signing-keys.js';
-import { Slots } from '../actor/slots.js';
+import { Semaphore } from '../actor/semaphore.js';
 import type { Config } from '../config.js';
-import type { Offers } from '../redis/offers.js';
+import type { Enqueuer } from '../redis/enqueuer.js';
 import type { ShardQueue } from '../redis/shard-queue.js';
 import type { Recorder } from '../postgres/messages/recorder.js';
 import { getSigningKeys } from '../postgres/tenants/tenants.js';
@@ -19,23 +19,23 @@ import { tierBounds } from './tier-bounds.js';
 
 interface Given {
   readonly queue: ShardQueue;
-  readonly offers: Offers;
+  readonly enqueuer: Enqueuer;
   readonly recorder: Recorder;
   readonly cluster: NodeCluster;
 }
 
-export function actorParts(ports: NodePorts, { queue, offers, recorder, cluster }: Given): ActorParts {
+export function actorParts(ports: NodePorts, { queue, enqueuer: offers, recorder, cluster }: Given): ActorParts {
   const { config, log, clock, time, hooks } = ports;
   const { wake } = cluster;
   return {
     queue,
-    offers,
+    enqueuer: offers,
     recorder,
     attempts: makeAttempts(ports, recorder),
     firing: new Firing({
       recorder,
       queue,
-      offers,
+      enqueuer: offers,
       clock,
       wake,
       settings: {
@@ -47,9 +47,9 @@ export function actorParts(ports: NodePorts, { queue, offers, recorder, cluster 
       },
       onFired: ({ published, skipped }) => hooks.onFired(published, skipped),
     }),
-    slots: new Slots(config.CARILLON_CONCURRENCY, { gather: gatheredSlots(config) }),
+    semaphore: new Semaphore(config.CARILLON_CONCURRENCY, { gather: { time, ...gathering(config) } }),
     admission: makeAdmission(ports),
-    faulty: new FaultyEntries({ recorder, offers, clock, log, mostTries: config.CARILLON_FAULTY_TRIES }),
+    faulty: new FailingEntries({ recorder, enqueuer: offers, clock, log, mostTries: config.CARILLON_FAULTY_TRIES }),
     clock,
     time,
     log,
@@ -60,22 +60,24 @@ export function actorParts(ports: NodePorts, { queue, offers, recorder, cluster 
       cluster.membership.fenced(shard);
     },
     settings: actorSettings(config),
-    refence: (shard, refusedEpoch) => cluster.holder.refence(shard, refusedEpoch),
+    renewEpoch: (shard, refusedEpoch) => cluster.holder.renewEpoch(shard, refusedEpoch),
     onClaim: hooks.onClaim,
     onAttempt: hooks.onAttempt,
   };
 }
 
-function makeAttempts({ config, identity, database, http, clock, chance }: NodePorts, recorder: Recorder): Attempts {
+function makeAttempts(ports: NodePorts, recorder: Recorder): Attempts {
+  const { config, identity, database, http, clock, time, random } = ports;
   const keys = new SigningKeyCache(
     async (tenantId) => (await getSigningKeys(database, tenantId)).current,
     config.CARILLON_TOKEN_CACHE_MS,
+    time,
   );
   return new Attempts({
     http,
     recorder,
     clock,
-    chance,
+    random,
     signingKey: (tenantId) => keys.current(tenantId),
     settings: {
       node: identity,
@@ -100,10 +102,10 @@ function makeAdmission({ config, time }: NodePorts): Admission {
     perHost,
     waitingPerHost: Math.max(1, Math.floor(perHost / 4)),
   };
-  return new Admission(limits, () => time.monotonicMs());
+  return new Admission(limits, time);
 }
 
 /** A claim is to be worth its script, and a slot is not to be idle for it: an eighth of them for a few milliseconds. */
-function gatheredSlots(config: Config): { slots: number; forMs: number } {
+function gathering(config: Config): { slots: number; forMs: number } {
   return { slots: Math.ceil(config.CARILLON_CONCURRENCY / 8), forMs: 3 };
 }

@@ -1,12 +1,12 @@
 // Puts the working parts of a node together: the one place for production and for the simulator, which differ in their ports alone.
 
 import type { ActorParts } from '../actor/actor-parts.js';
-import type { Slots } from '../actor/slots.js';
+import type { Semaphore } from '../actor/semaphore.js';
 import type { Sweeper } from '../actor/sweeper.js';
 import type { NodeIntake } from '../intake/node-intake.js';
 import { Recorder } from '../postgres/messages/recorder.js';
 import { readShards } from '../postgres/shards/epochs.js';
-import { Offers, type Wake } from '../redis/offers.js';
+import { Enqueuer, type Wake } from '../redis/enqueuer.js';
 import { watchRedis } from '../redis/redis-watch.js';
 import { ShardQueue } from '../redis/shard-queue.js';
 import { actorParts } from './actor-parts.js';
@@ -20,9 +20,9 @@ export interface NodeCore extends NodeCluster {
   readonly queue: ShardQueue;
   readonly sweeper: Sweeper;
   readonly recorder: Recorder;
-  readonly offers: Offers;
+  readonly enqueuer: Enqueuer;
   readonly intake: NodeIntake;
-  readonly slots: Slots;
+  readonly semaphore: Semaphore;
   /** Joins the cluster, whose stores must be within reach: resolves when this node has what is due to it. */
   start(): Promise<void>;
   /** Drains and hands every shard back. May be called again; then it waits for the same end. */
@@ -35,54 +35,56 @@ export function assembleNode(ports: NodePorts): NodeCore {
   const { config, redis, clock, replace = {} } = ports;
   const queue = new ShardQueue(redis, config.CARILLON_REDIS_PREFIX, queueTimes(config), clock);
   const sweeper = makeSweeper(ports, queue);
-  const recorder = makeRecorder(ports, () => sweeper.hasten());
+  const recorder = makeRecorder(ports, () => sweeper.sweepSoon());
   const cluster = makeCluster(ports, { queue, sweeper, recorder });
-  const offers = makeOffers(ports, queue, cluster.wake);
-  const intake = makeIntake(ports, recorder, offers);
-  const made = actorParts(ports, { queue, offers, recorder, cluster });
+  const enqueuer = makeOffers(ports, queue, cluster.wake);
+  const intake = makeIntake(ports, recorder, enqueuer);
+  const made = actorParts(ports, { queue, enqueuer, recorder, cluster });
   const parts = replace.actorParts?.(made) ?? made;
-  const life = new NodeLife(ports, { ...cluster, offers, recorder }, parts);
+  const life = new NodeLife(ports, { ...cluster, enqueuer, recorder }, parts);
   return {
     ...cluster,
     queue,
     sweeper,
     recorder,
-    offers,
+    enqueuer,
     intake,
-    slots: parts.slots,
+    semaphore: parts.semaphore,
     start: () => life.start(),
     leave: () => life.leave(),
     stop: () => life.stop(),
   };
 }
 
-function makeRecorder({ config, database, accepts, clock, hooks, log }: NodePorts, onBack: () => void): Recorder {
+function makeRecorder(ports: NodePorts, onBack: () => void): Recorder {
+  const { config, database, accepts, clock, time, hooks, log } = ports;
   return new Recorder(database, clock, {
+    time,
     accepts,
     deduplicationMs: config.CARILLON_DEDUPLICATION_MS,
     idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
     onAvailability: (available, error) => {
       if (!available) {
-        log.error({ err: error }, 'the table is away: claims stop, outcomes are held');
+        log.error({ err: error }, 'PostgreSQL is unavailable: claims stop, outcomes are held');
         return;
       }
-      log.info('the table is back');
+      log.info('PostgreSQL is back');
       onBack();
     },
-    onRefusal: (error, id) => log.error({ err: error, message: id }, 'the table refused what a destination answered'),
+    onRefusal: (error, id) => log.error({ err: error, message: id }, 'PostgreSQL refused what a destination answered'),
     onGroup: hooks.onGroup,
   });
 }
 
-function makeOffers({ log }: NodePorts, queue: ShardQueue, wake: Wake): Offers {
-  return new Offers(queue, wake, {
-    onFault: (error) => log.error({ err: error }, 'an offer to the queue failed'),
-    onRefused: (error) => log.error({ err: error }, 'the queue takes no work: accepts go to the table only'),
-    onCaughtUp: (leftToSweeps) => log.info({ leftToSweeps }, 'the queue takes work again'),
+function makeOffers({ log, time }: NodePorts, queue: ShardQueue, wake: Wake): Enqueuer {
+  return new Enqueuer(queue, wake, time, {
+    onError: (error) => log.error({ err: error }, 'an offer to Redis failed'),
+    onRefused: (error) => log.error({ err: error }, 'Redis takes no work: accepts go to PostgreSQL only'),
+    onCaughtUp: (leftToSweeps) => log.info({ leftToSweeps }, 'Redis takes work again'),
   });
 }
 
-type LivingParts = NodeCluster & { readonly offers: Offers; readonly recorder: Recorder };
+type LivingParts = NodeCluster & { readonly enqueuer: Enqueuer; readonly recorder: Recorder };
 
 /** What begins and ends with a node's time in the cluster. */
 class NodeLife {
@@ -105,7 +107,7 @@ class NodeLife {
     const { locks, holder, channels, membership } = this.#parts;
     this.#hasStarted = true;
     const neverGranted = (await readShards(database)).every(({ node }) => node === null);
-    if (neverGranted) await locks.vouchForEmptyServers();
+    if (neverGranted) await locks.bootstrapEmptyServers();
     holder.start(this.#actorParts);
     this.#unwatch = this.#watchRedis();
     await channels.listen({
@@ -130,7 +132,7 @@ class NodeLife {
   async #leave(): Promise<void> {
     if (!this.#hasStarted) return;
     const { config, time } = this.#ports;
-    // What cannot be recorded by then, because the table is away, is left to the next owner.
+    // What cannot be recorded by then, because PostgreSQL is unavailable, is left to the next owner.
     const cancelLimit = time.after(config.CARILLON_DRAIN_MS, () => this.#parts.recorder.stop());
     try {
       await this.#parts.membership.stop();
@@ -144,24 +146,24 @@ class NodeLife {
       await this.leave();
     } finally {
       this.#parts.recorder.stop();
-      await this.#parts.offers.stop();
+      await this.#parts.enqueuer.stop();
       this.#unwatch();
     }
   }
 
-  /** After Redis was away every shard is fenced anew before its payloads are believed again, then the offers that waited are made. */
+  /** After Redis was unavailable every shard is fenced anew before its payloads are believed again, then the offers that waited are made. */
   #watchRedis(): () => void {
-    const { redis, log } = this.#ports;
-    const { holder, membership, offers } = this.#parts;
-    return watchRedis(redis, {
-      onAway: () => holder.redisIsAway(),
+    const { redis, time, log } = this.#ports;
+    const { holder, membership, enqueuer: offers } = this.#parts;
+    return watchRedis(redis, time, {
+      onUnavailable: () => holder.onRedisUnavailable(),
       onBack: async () => {
-        await holder.redisIsBack();
+        await holder.onRedisBack();
         // What was given up meanwhile is taken again.
         membership.nudge();
         await offers.retry();
       },
-      onFailure: (error) => log.warn({ err: error }, 'the queue is back, its shards could not be fenced yet'),
+      onFailure: (error) => log.warn({ err: error }, 'Redis is back, its shards could not be fenced yet'),
     });
   }
 }

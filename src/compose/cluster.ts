@@ -8,7 +8,13 @@ import { ShardLocks } from '../membership/shard-locks.js';
 import type { Sweeper } from '../actor/sweeper.js';
 import type { Database } from '../postgres/database.js';
 import type { Recorder } from '../postgres/messages/recorder.js';
-import { endAbandoned, grantEpochs, overtakenShards, overtakeEpochs, renewEpochs } from '../postgres/shards/epochs.js';
+import {
+  endAbandoned,
+  grantEpochs,
+  supersededShards,
+  supersedeEpochs,
+  renewEpochs,
+} from '../postgres/shards/epochs.js';
 import { Channels } from '../redis/channels.js';
 import type { ShardQueue } from '../redis/shard-queue.js';
 import { Subscriptions } from '../redis/subscriptions.js';
@@ -50,7 +56,7 @@ export function makeCluster(ports: NodePorts, parts: ClusterParts): NodeCluster 
     log,
     settings: {
       shards: config.CARILLON_SHARDS,
-      touchMs: config.CARILLON_TOUCH_MS,
+      extendVisibilityMs: config.CARILLON_TOUCH_MS,
       drainMs: config.CARILLON_DRAIN_MS,
       handoverMs: config.CARILLON_HANDOVER_MS,
     },
@@ -71,8 +77,8 @@ function epochAuthority(database: Database): ConstructorParameters<typeof Fencin
   return {
     grant: (node, shards) => grantEpochs(database, node, shards),
     renew: (node, held) => renewEpochs(database, node, held),
-    overtake: (node, stored) => overtakeEpochs(database, node, stored),
-    overtaken: (held) => overtakenShards(database, held),
+    supersede: (node, stored) => supersedeEpochs(database, node, stored),
+    superseded: (held) => supersededShards(database, held),
     endAbandoned: (shards) => endAbandoned(database, shards, ABANDONED_AFTER_MS),
   };
 }
@@ -95,8 +101,8 @@ function makeMembership(
     holder,
     channels,
     time,
-    isTableAvailable: () => recorder.isAvailable,
-    probeTable: (quietMs, withinMs) => recorder.probe(quietMs, withinMs),
+    isPostgresAvailable: () => recorder.isAvailable,
+    probePostgres: (quietMs, withinMs) => recorder.probe(quietMs, withinMs),
     log,
     events: hooks.membership,
     settings: {

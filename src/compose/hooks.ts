@@ -13,7 +13,7 @@ import type { RecorderSettings } from '../postgres/messages/recorder.js';
 import type { NodeMetrics } from '../telemetry/metrics.js';
 
 /** What this node remembers of itself for the console. */
-export interface NodeDiary {
+export interface NodeStats {
   readonly figures: NodeFigures;
   readonly events: NodeEvents;
   /** Hears what each heartbeat read; set when there is somebody to hear it. */
@@ -32,12 +32,12 @@ export interface NodeHooks {
   readonly onGroup: NonNullable<RecorderSettings['onGroup']>;
 }
 
-export function makeDiary(identity: string, clock: Clock, leaseMs: number): NodeDiary {
+export function makeNodeStats(identity: string, clock: Clock, leaseMs: number): NodeStats {
   return { figures: new NodeFigures(), events: new NodeEvents(identity, clock, leaseMs), onView: () => undefined };
 }
 
-export function makeHooks(metrics: NodeMetrics, diary: NodeDiary, clock: Clock, log: Logger): NodeHooks {
-  const { figures, events } = diary;
+export function makeHooks(metrics: NodeMetrics, stats: NodeStats, clock: Clock, log: Logger): NodeHooks {
+  const { figures, events } = stats;
   // What people see must never stop what they look at.
   const show = (work: () => void): void => {
     try {
@@ -48,20 +48,20 @@ export function makeHooks(metrics: NodeMetrics, diary: NodeDiary, clock: Clock, 
   };
   return {
     membership: {
-      onGiven: (shards, durationMs) => metrics.given(shards, durationMs),
-      onTaken: (shards, durationMs, taken) => {
+      onHandedOver: (shards, durationMs) => metrics.given(shards, durationMs),
+      onAcquired: (shards, durationMs, taken) => {
         metrics.taken(shards, durationMs);
         show(() => events.took(taken, durationMs));
       },
-      onLapsed: (shards, lost) => {
+      onExpired: (shards, lost) => {
         metrics.lapsed(shards);
         show(() => events.shards('leasesLapsed', lost));
       },
-      onGiving: (shards) => show(() => events.shards('given', shards)),
+      onHandingOver: (shards) => show(() => events.shards('given', shards)),
       // What the view shows is there when the events that follow from it are told.
       onView: (view) => {
         show(() => {
-          diary.onView(view);
+          stats.onView(view);
           events.seen(view);
         });
       },

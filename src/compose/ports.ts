@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { ActorParts } from '../actor/actor-parts.js';
 import type { Config } from '../config.js';
 import type { HttpClient } from '../delivery/http-client.js';
-import type { Chance, Clock, ProcessTime } from '../domain/clock.js';
+import type { RandomBytes, Clock, ProcessTime } from '../domain/clock.js';
 import type { IntakeOffers } from '../intake/node-intake.js';
 import type { EpochAuthority, Fencing } from '../membership/fencing.js';
 import type { MembershipParts } from '../membership/membership.js';
@@ -30,7 +30,7 @@ export interface NodePorts {
   /** Redis's clock. */
   readonly clock: Clock;
   readonly time: ProcessTime;
-  readonly chance: Chance;
+  readonly random: RandomBytes;
   readonly http: HttpClient;
   readonly log: Logger;
   readonly hooks: NodeHooks;
@@ -39,7 +39,7 @@ export interface NodePorts {
 
 export type LocksOfMembership = MembershipParts['locks'];
 export type RosterOfMembership = MembershipParts['roster'];
-export type FencingOfHolder = Pick<Fencing, 'take' | 'renew' | 'overtaken'>;
+export type FencingOfHolder = Pick<Fencing, 'acquire' | 'renew' | 'superseded'>;
 
 /** Each is given a right part and says what stands in its place: for those who watch what a node does, or take a guard away. */
 export interface Replacements {
@@ -47,6 +47,6 @@ export interface Replacements {
   readonly fencing?: (fencing: FencingOfHolder) => FencingOfHolder;
   readonly locks?: (locks: ShardLocks, holder: ShardHolder) => LocksOfMembership;
   readonly roster?: (roster: RosterOfMembership) => RosterOfMembership;
-  readonly intakeOffers?: (offers: IntakeOffers) => IntakeOffers;
+  readonly intakeOffers?: (enqueuer: IntakeOffers) => IntakeOffers;
   readonly actorParts?: (parts: ActorParts) => ActorParts;
 }

@@ -5,24 +5,25 @@ import type { Logger } from 'pino';
 import { type Config, lockServerUrls } from '../config.js';
 import { createLockServer, createRedis, createSubscriber, openRedis } from '../redis/connect.js';
 import { lockAnswerMs } from './times.js';
+import type { ProcessTime } from '../domain/clock.js';
 
 export interface RedisClients {
   readonly redis: Redis | Cluster;
   readonly subscriber: Redis;
   /** Connections of their own: a lock's answer is not to wait behind a delivery's script, and is not waited for as long. */
   readonly lockServers: readonly (Redis | Cluster)[];
-  /** Connects all of them. A lock server that is away is tried again in the background: a majority is enough. */
+  /** Connects all of them. A lock server that is unavailable is tried again in the background: a majority is enough. */
   open(): Promise<void>;
   disconnect(): void;
 }
 
-export function makeRedisClients(config: Config, log: Logger): RedisClients {
+export function makeRedisClients(config: Config, time: ProcessTime, log: Logger): RedisClients {
   const url = config.CARILLON_REDIS_URL;
   const timeoutMs = config.CARILLON_REDIS_TIMEOUT_MS;
   const redis = createRedis({
     url,
     timeoutMs,
-    onTrouble: (error) => log.warn({ err: error }, 'the queue (Redis) cannot be reached'),
+    onTrouble: (error) => log.warn({ err: error }, 'Redis cannot be reached'),
   });
   // Those who use the same server for its data tell of its troubles.
   const subscriber = createSubscriber({ url, timeoutMs, onTrouble: () => undefined });
@@ -32,9 +33,9 @@ export function makeRedisClients(config: Config, log: Logger): RedisClients {
     subscriber,
     lockServers,
     open: async () => {
-      await openRedis(redis, timeoutMs);
-      await openRedis(subscriber, timeoutMs);
-      await Promise.allSettled(lockServers.map((client) => openRedis(client, timeoutMs)));
+      await openRedis(redis, timeoutMs, time);
+      await openRedis(subscriber, timeoutMs, time);
+      await Promise.allSettled(lockServers.map((client) => openRedis(client, timeoutMs, time)));
     },
     disconnect: () => {
       for (const client of [...lockServers, subscriber, redis]) client.disconnect();
@@ -49,7 +50,7 @@ function makeLockServers(config: Config, log: Logger): (Redis | Cluster)[] {
     return createLockServer({
       url,
       timeoutMs,
-      onAway: (error) => log.warn({ err: error, server }, 'a lock server cannot be reached'),
+      onUnavailable: (error) => log.warn({ err: error, server }, 'a lock server cannot be reached'),
       onBack: () => log.info({ server }, 'a lock server is back'),
     });
   });

@@ -2,13 +2,14 @@
 
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
-import type { Chance } from '../domain/clock.js';
+import type { RandomBytes, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import { ClockCheck } from '../postgres/clock-check.js';
 import type { Database } from '../postgres/database.js';
 import { partitionBounds } from '../postgres/maintenance.js';
 import { migrate } from '../postgres/migrate.js';
-import { nodeClock, RedisClock } from '../redis/redis-clock.js';
+import { RedisClock } from '../redis/redis-clock.js';
+import { nodeClock } from '../time/process-time.js';
 import { ensureAccess } from './access.js';
 import type { Closers } from './closers.js';
 import { type DatabasePools, openPools } from './database-pools.js';
@@ -22,22 +23,23 @@ export interface Stores {
 
 const CLOCKS_EVERY_MS = 60_000;
 
-/** Throws TABLE_UNAVAILABLE or QUEUE_UNAVAILABLE when a store cannot be reached. */
+/** Throws POSTGRES_UNAVAILABLE or REDIS_UNAVAILABLE when a store cannot be reached. */
 export async function openStores(given: {
   config: Config;
   identity: string;
-  chance: Chance;
+  time: ProcessTime;
+  random: RandomBytes;
   log: Logger;
   closers: Closers;
 }): Promise<Stores> {
-  const { config, identity, chance, log, closers } = given;
+  const { config, identity, time, random: chance, log, closers } = given;
   requireStores(config);
-  const pools = openPools(config, identity, log);
+  const pools = openPools(config, identity, time, log);
   closers.add('PostgreSQL', () => pools.close());
-  const clients = makeRedisClients(config, log);
+  const clients = makeRedisClients(config, time, log);
   closers.add('Redis', () => clients.disconnect());
   await clients.open();
-  const clock = new RedisClock(clients.redis, (skewMs) => {
+  const clock = new RedisClock(clients.redis, { time, nodeClock }, (skewMs) => {
     log.warn({ skewMs }, 'the clocks of the Redis masters differ: work in their shards is late or early by as much');
   });
   closers.add("Redis's clock", () => clock.stop());
@@ -59,8 +61,16 @@ function requireStores(config: Config): void {
 }
 
 /** Looks each minute whether the clocks agree, and says when that changes. */
-export function watchClocks(database: Database, clock: RedisClock, config: Config, log: Logger): ClockCheck {
+export function watchClocks(given: {
+  database: Database;
+  clock: RedisClock;
+  config: Config;
+  time: ProcessTime;
+  log: Logger;
+}): ClockCheck {
+  const { database, clock, config, time, log } = given;
   return new ClockCheck(database, clock, nodeClock, {
+    time,
     everyMs: CLOCKS_EVERY_MS,
     toleranceMs: config.CARILLON_CLOCK_TOLERANCE_MS,
     onChange: (differences) => {

@@ -10,6 +10,8 @@ import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, Cluster, Redis, type RedisOptions } from 'ioredis';
 import { CarillonError } from '../domain/errors.js';
 import { parseRedisUrl, type RedisForm } from './redis-url.js';
+import type { ProcessTime } from '../domain/clock.js';
+import { pause, within } from '../time/waiting.js';
 
 export interface ConnectSettings {
   /** CARILLON_REDIS_URL in any of its forms. */
@@ -50,7 +52,7 @@ export interface LockServerSettings {
   readonly url: string;
   readonly timeoutMs: number;
   /** Told when it cannot be reached, once until it can. */
-  readonly onAway: (error: Error) => void;
+  readonly onUnavailable: (error: Error) => void;
   readonly onBack: () => void;
 }
 
@@ -58,7 +60,7 @@ export interface LockServerSettings {
  * A lock server's client, not connected yet: `openRedis` connects it. Its connection outlives a silence, unlike those of the data Redis: a
  * majority is enough, and a lock that is not answered in time counts as refused.
  */
-export function createLockServer({ url, timeoutMs, onAway, onBack }: LockServerSettings): Redis {
+export function createLockServer({ url, timeoutMs, onUnavailable: onAway, onBack }: LockServerSettings): Redis {
   const client = new Redis(url, { ...impatient(timeoutMs), ...retrying() });
   let isAway = false;
   client.on('error', (error: Error) => {
@@ -73,39 +75,28 @@ export function createLockServer({ url, timeoutMs, onAway, onBack }: LockServerS
 }
 
 /**
- * Connects, and waits until every master is there; one server may take as long as it needs to load its data. Throws QUEUE_UNAVAILABLE when it is
+ * Connects, and waits until every master is there; one server may take as long as it needs to load its data. Throws REDIS_UNAVAILABLE when it is
  * refused, and when Sentinels or a cluster take longer than `timeoutMs`: they are asked again and again.
  */
-export async function openRedis(redis: Redis | Cluster, timeoutMs: number): Promise<void> {
+export async function openRedis(redis: Redis | Cluster, timeoutMs: number, time: ProcessTime): Promise<void> {
+  const withinTime = (work: Promise<void>, otherwise: string): Promise<void> =>
+    within(time, timeoutMs, work, () => new Error(`${otherwise} after ${timeoutMs} ms`));
   try {
     if (redis instanceof Cluster)
-      await within(timeoutMs, openCluster(redis), 'not every slot has a master that answers');
-    else if (redis.options.sentinels)
-      await within(timeoutMs, redis.connect(), 'no Sentinel knows a primary that answers');
+      await withinTime(openCluster(redis, time), 'not every slot has a master that answers');
+    else if (redis.options.sentinels) await withinTime(redis.connect(), 'no Sentinel knows a primary that answers');
     else await redis.connect();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new CarillonError('QUEUE_UNAVAILABLE', `the queue (Redis) cannot be reached: ${reason}`, { cause: error });
+    throw new CarillonError('REDIS_UNAVAILABLE', `Redis cannot be reached: ${reason}`, { cause: error });
   }
 }
 
-async function openCluster(cluster: Cluster): Promise<void> {
+async function openCluster(cluster: Cluster, time: ProcessTime): Promise<void> {
   await cluster.connect();
   while (cluster.status === 'ready' && !mastersAreReady(cluster)) {
     connectMasters(cluster);
-    await new Promise((resolve) => setTimeout(resolve, MASTERS_POLL_MS));
-  }
-}
-
-async function within<Result>(timeoutMs: number, work: Promise<Result>, otherwise: string): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`${otherwise} after ${timeoutMs} ms`)), timeoutMs);
-  });
-  try {
-    return await Promise.race([work, tooLate]);
-  } finally {
-    clearTimeout(timer);
+    await pause(time, MASTERS_POLL_MS);
   }
 }
 
@@ -158,7 +149,7 @@ function clusterClient(form: ClusterForm, settings: ConnectSettings): Cluster {
       slotsRefreshInterval: SLOTS_EVERY_MS,
       slotsRefreshTimeout: settings.timeoutMs,
       clusterRetryStrategy: pauseMs,
-      // A master that is away keeps its place, so that what is meant for it fails at once instead of being sent round.
+      // A master that is unavailable keeps its place, so that what is meant for it fails at once instead of being sent round.
       clusterNodeRetryStrategy: pauseMs,
       // Certificates name hosts.
       ...(form.tls ? { dnsLookup: (host, done) => done(null, host) } : {}),

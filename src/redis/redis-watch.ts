@@ -1,4 +1,4 @@
-// Notices that a server of the data Redis went away, came back, or was replaced, so that what it says is believed again only after every
+// Notices that a server of the data Redis became unavailable, came back, or was replaced, so that what it says is believed again only after every
 // shard was fenced anew.
 //
 // One server, also behind Sentinels: its connection closes, and is ready again. A Redis Cluster: any master's connection closes, a slot is
@@ -7,10 +7,11 @@
 
 import { Cluster, type Redis } from 'ioredis';
 import { connectMasters, mastersAreReady, SLOTS } from './connect.js';
+import type { Cancel, ProcessTime } from '../domain/clock.js';
 
 export interface RedisWatchEvents {
-  /** A server went away or was replaced: what the queue says from now on may be older than what it was told. Must not wait or fail. */
-  readonly onAway: () => void;
+  /** A server went away or was replaced: what Redis says from now on may be older than what it was told. Must not wait or fail. */
+  readonly onUnavailable: () => void;
   /** Every server is there; what one of them forgot, the fences say. When it fails it is called again. */
   readonly onBack: () => Promise<void>;
   readonly onFailure: (error: unknown) => void;
@@ -23,8 +24,8 @@ const CLUSTER_PAUSE_MS = 250;
 const LOST_AFTER = 20;
 
 /** Watches a client that is connected. Gives what ends the watch. */
-export function watchRedis(redis: Redis | Cluster, events: RedisWatchEvents): () => void {
-  const watch = new Watch(redis, events);
+export function watchRedis(redis: Redis | Cluster, time: ProcessTime, events: RedisWatchEvents): () => void {
+  const watch = new Watch(redis, time, events);
   watch.begin();
   return () => watch.end();
 }
@@ -34,27 +35,29 @@ class Watch {
   readonly #events: RedisWatchEvents;
   /** Where each slot was when it was last looked at. */
   #placement = '';
-  #isAway = false;
+  #isUnavailable = false;
   #isChecking = false;
-  #timer: NodeJS.Timeout | null = null;
+  readonly #time: ProcessTime;
+  #cancelCheck: Cancel | null = null;
   #failedRefreshes = 0;
   #ended = false;
 
-  constructor(redis: Redis | Cluster, events: RedisWatchEvents) {
+  constructor(redis: Redis | Cluster, time: ProcessTime, events: RedisWatchEvents) {
     this.#redis = redis;
+    this.#time = time;
     this.#events = events;
   }
 
   begin(): void {
     const redis = this.#redis;
     if (redis instanceof Cluster) this.#listenToCluster(redis);
-    redis.on('close', () => this.#away());
+    redis.on('close', () => this.#unavailable());
     redis.on('ready', () => void this.#check());
   }
 
   end(): void {
     this.#ended = true;
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#cancelCheck?.();
   }
 
   #listenToCluster(cluster: Cluster): void {
@@ -62,51 +65,51 @@ class Watch {
     const follow = (node: Redis): void => {
       node.on('close', () => {
         // A replica is asked nothing.
-        if (node.options.readOnly !== true) this.#away();
+        if (node.options.readOnly !== true) this.#unavailable();
       });
       node.on('ready', () => void this.#check());
     };
     for (const node of cluster.nodes()) follow(node);
     cluster.on('+node', follow);
-    cluster.on('moved', () => this.#away());
+    cluster.on('moved', () => this.#unavailable());
     cluster.on('refresh', () => {
       const placement = placementOf(cluster);
       if (placement === this.#placement) return;
       this.#placement = placement;
-      this.#away();
+      this.#unavailable();
     });
   }
 
-  #away(): void {
-    if (this.#ended || this.#isAway) return;
-    this.#isAway = true;
-    this.#events.onAway();
+  #unavailable(): void {
+    if (this.#ended || this.#isUnavailable) return;
+    this.#isUnavailable = true;
+    this.#events.onUnavailable();
     if (this.#redis instanceof Cluster) this.#checkLater(CLUSTER_PAUSE_MS);
   }
 
   #checkLater(afterMs: number): void {
-    if (this.#timer !== null || this.#ended) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = null;
+    if (this.#cancelCheck !== null || this.#ended) return;
+    this.#cancelCheck = this.#time.after(afterMs, () => {
+      this.#cancelCheck = null;
       void this.#check();
-    }, afterMs);
+    });
   }
 
   /** Whether all is well again; if not, and nothing will say so, it is looked at again. */
   async #check(): Promise<void> {
-    if (!this.#isAway || this.#isChecking || this.#ended) return;
+    if (!this.#isUnavailable || this.#isChecking || this.#ended) return;
     this.#isChecking = true;
     try {
       if (await this.#isReady()) await this.#back();
     } catch (error) {
-      this.#isAway = true;
+      this.#isUnavailable = true;
       this.#events.onFailure(error);
       this.#checkLater(AGAIN_MS);
     } finally {
       this.#isChecking = false;
-      if (this.#isStillAway() && this.#redis instanceof Cluster) this.#checkLater(CLUSTER_PAUSE_MS);
+      if (this.#isStillUnavailable() && this.#redis instanceof Cluster) this.#checkLater(CLUSTER_PAUSE_MS);
       // It was ready in between, while nobody listened.
-      else if (this.#isStillAway() && this.#redis.status === 'ready') this.#checkLater(AGAIN_MS);
+      else if (this.#isStillUnavailable() && this.#redis.status === 'ready') this.#checkLater(AGAIN_MS);
     }
   }
 
@@ -125,14 +128,14 @@ class Watch {
   }
 
   async #back(): Promise<void> {
-    this.#isAway = false;
+    this.#isUnavailable = false;
     await this.#events.onBack();
     // It went away meanwhile: what was believed again is not to be believed.
-    if (this.#isStillAway()) this.#events.onAway();
+    if (this.#isStillUnavailable()) this.#events.onUnavailable();
   }
 
-  #isStillAway(): boolean {
-    return this.#isAway;
+  #isStillUnavailable(): boolean {
+    return this.#isUnavailable;
   }
 }
 

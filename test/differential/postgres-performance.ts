@@ -8,8 +8,8 @@ import { stateAfterResume, stateAfterSave } from '../../src/domain/schedule-chan
 import type { Database } from '../../src/postgres/database.js';
 import { acceptGroup, type KeyClaim } from '../../src/postgres/messages/accepts.js';
 import { cancelMessages, confirmCancels } from '../../src/postgres/messages/cancels.js';
-import { giveUpMessage, noteScheduleError } from '../../src/postgres/messages/give-up.js';
-import { byId, messageColumns, messageFromRow } from '../../src/postgres/messages/message-columns.js';
+import { deadLetterMessage, noteScheduleError } from '../../src/postgres/messages/dead-letter-message.js';
+import { byId, messageColumns } from '../../src/postgres/messages/message-columns.js';
 import { lookUntil, recordOutcomes, releaseHeld } from '../../src/postgres/messages/outcomes.js';
 import { messagesToPromote, overdueMessages, schedulesToPromote } from '../../src/postgres/messages/sweep-reads.js';
 import { type ClaimedSchedule, readClaimedSchedules } from '../../src/postgres/schedules/claimed-schedules.js';
@@ -17,16 +17,16 @@ import { recordFires } from '../../src/postgres/schedules/fires.js';
 import { saveScheduleBatch } from '../../src/postgres/schedules/schedule-batches.js';
 import { scheduleFromRow } from '../../src/postgres/schedules/schedule-row.js';
 import { changeScheduleState, deleteSchedule, saveSchedule } from '../../src/postgres/schedules/schedules.js';
-import { getSchedule } from '../../src/postgres/schedules/schedules-read.js';
-import { grantEpochs, overtakenShards, overtakeEpochs, renewEpochs } from '../../src/postgres/shards/epochs.js';
+import { getSchedule } from '../../src/postgres/schedules/schedule-reads.js';
+import { grantEpochs, supersededShards, supersedeEpochs, renewEpochs } from '../../src/postgres/shards/epochs.js';
 import { aMessage, anOutcome } from '../support/messages.js';
-import type { TableServer } from '../sim/table-server.js';
+import type { PostgresServer } from '../sim/postgres-server.js';
 import { scheduleKey } from '../sim/tables.js';
 import { ANY_FROM, FREQUENT, SHARDS, type Step } from './postgres-steps.js';
 
 /** What a step may look at: what the model has, the time, and what was read of schedules before. */
 export interface Given {
-  readonly server: TableServer;
+  readonly server: PostgresServer;
   readonly startMs: number;
   nowMs: number;
   readonly read: Map<string, ClaimedSchedule>;
@@ -107,7 +107,7 @@ export function performanceOf(step: Step, given: Given): Perform | null {
     }
     case 'give-up': {
       const id = idOf(step.pick);
-      return (database) => giveUpMessage(database, id, 'why', { nowMs, keysUntilMs: nowMs + KEPT.idempotencyMs });
+      return (database) => deadLetterMessage(database, id, 'why', { nowMs, keysUntilMs: nowMs + KEPT.idempotencyMs });
     }
     case 'dispatch': {
       const ids = step.picks.map(idOf);
@@ -163,8 +163,7 @@ function recording(step: Extract<Step, { kind: 'record' }>, given: Given, ids: r
   const rows = ids.flatMap((id) => given.server.messages.get(id) ?? []);
   if (rows.length === 0) return null;
   const { state, attempt } = step;
-  const outcomes = rows.map((row, index) => {
-    const sent = messageFromRow(row);
+  const outcomes = [...byId(rows).values()].map((sent, index) => {
     const dueAtMs = given.nowMs + 40;
     const born = aMessage({
       id: messageId(dueAtMs, Buffer.from(sent.id.slice(12), 'hex')),
@@ -189,8 +188,8 @@ function granting(
 ): Perform {
   if (step.kind === 'grant') return (database) => grantEpochs(database, step.node, step.shards);
   const held = new Map(step.shards.map((shard) => [shard, server.shard(shard).epoch + step.epochBy]));
-  if (step.kind === 'overtaken') return async (database) => new Set(await overtakenShards(database, held));
-  const raise = step.kind === 'renew' ? renewEpochs : overtakeEpochs;
+  if (step.kind === 'overtaken') return async (database) => new Set(await supersededShards(database, held));
+  const raise = step.kind === 'renew' ? renewEpochs : supersedeEpochs;
   return (database) => raise(database, step.node, held);
 }
 

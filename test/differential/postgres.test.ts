@@ -11,7 +11,7 @@ import type { FreshDatabase } from '../support/stores.js';
 import { boundDatabase } from '../sim/clients.js';
 import { type Given, performanceOf } from './postgres-performance.js';
 import { anyStep, READY, type Step } from './postgres-steps.js';
-import { TableServer } from '../sim/table-server.js';
+import { PostgresServer } from '../sim/postgres-server.js';
 import { World } from '../sim/world.js';
 
 const STEPS = Number(process.env.CARILLON_DIFFERENTIAL_STEPS ?? 600);
@@ -66,7 +66,7 @@ async function rowsOfPostgres(): Promise<Record<string, unknown>> {
   return sortedRows(Object.fromEntries(found) as Record<string, object[]>);
 }
 
-function rowsOfModel({ tables }: TableServer): Record<string, unknown> {
+function rowsOfModel({ tables }: PostgresServer): Record<string, unknown> {
   const found = Object.keys(READS).map((table) => {
     const rows = [...tables[table as keyof typeof READS].values()] as unknown as Record<string, unknown>[];
     return [table, rows.map(({ finished: _finished, endedAtMs: _endedAtMs, ...row }) => row)];
@@ -114,7 +114,7 @@ const NOT_COMPARED = ['end-abandoned', 'select-shards', 'select-signing-keys', '
 
 async function runBoth(steps: readonly Step[]): Promise<void> {
   await empty();
-  const server = new TableServer(new World(1), shards, LIMITS);
+  const server = new PostgresServer(new World(1), shards, LIMITS);
   const run = server.run.bind(server);
   server.run = (name, ...rest) => {
     asked.add(name);
@@ -135,7 +135,7 @@ describe('the model of each statement (issue 13, 5)', { timeout: 600_000 }, () =
   it('answers as PostgreSQL does and leaves the same rows behind, whatever is asked in whatever order', async () => {
     const steps = fc.array(anyStep, { maxLength: 2 * STEPS_OF_RUN, size: 'max' });
     await fc.assert(fc.asyncProperty(steps, runBoth), { seed: SEED, numRuns: Math.ceil(STEPS / STEPS_OF_RUN) });
-    const { statements } = new TableServer(new World(1), 1, LIMITS);
+    const { statements } = new PostgresServer(new World(1), 1, LIMITS);
     expect([...asked, ...NOT_COMPARED].sort()).toEqual(Object.keys(statements).sort());
   });
 });

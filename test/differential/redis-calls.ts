@@ -56,7 +56,7 @@ const STEPS = {
     // A schedule never comes back with a payload: that would be taken for its generation.
     fc.record({ id: schedule, token, backIn: orNone, payload: fc.constant('') }),
   ),
-  touch: fc.record({ ids: fc.array(anyEntry, { minLength: 1, maxLength: 2 }), token }),
+  'extend-visibility': fc.record({ ids: fc.array(anyEntry, { minLength: 1, maxLength: 2 }), token }),
   cancel: fc.record({ ids: fc.array(message, { minLength: 1, maxLength: 2 }) }),
   reschedule: fc.record({ id: schedule, dueIn: orNone, generation }),
   fire: fc.record({
@@ -71,8 +71,8 @@ const STEPS = {
   'lock-acquire': fc.record({ locks, node }),
   'lock-extend': fc.record({ locks, node }),
   'lock-release': fc.record({ locks, node }),
-  beat: fc.record({ node, about: payload, owned: shards }),
-  disown: fc.record({ node, owned: shards }),
+  heartbeat: fc.record({ node, about: payload, owned: shards }),
+  'clear-owner': fc.record({ node, owned: shards }),
 };
 
 type Steps = { [Kind in keyof typeof STEPS]: (typeof STEPS)[Kind] extends fc.Arbitrary<infer Value> ? Value : never };
@@ -144,9 +144,9 @@ export function callOf(step: Step, redis: RedisServer): Call | null {
         keys: [due, inflight, task, tomb],
         args: [step.id, tokenOf(step.id, step.token), at(step.backIn), step.payload],
       };
-    case 'touch':
+    case 'extend-visibility':
       return {
-        script: 'touch',
+        script: 'extend-visibility',
         keys: [inflight, task],
         args: [VISIBILITY_MS, ...step.ids.flatMap((id) => [id, tokenOf(id, step.token)])],
       };
@@ -171,9 +171,13 @@ export function callOf(step: Step, redis: RedisServer): Call | null {
       return { script: step.kind, keys: lockKeys(step.locks), args: [step.node, LEASE_MS] };
     case 'lock-release':
       return { script: step.kind, keys: lockKeys(step.locks), args: [step.node] };
-    case 'beat':
-      return { script: 'beat', keys: ROSTER, args: [step.node, step.about, LEASE_MS, REMEMBERED_MS, ...step.owned] };
-    case 'disown':
-      return { script: 'disown', keys: ROSTER.slice(2, 3), args: [step.node, ...step.owned] };
+    case 'heartbeat':
+      return {
+        script: 'heartbeat',
+        keys: ROSTER,
+        args: [step.node, step.about, LEASE_MS, REMEMBERED_MS, ...step.owned],
+      };
+    case 'clear-owner':
+      return { script: 'clear-owner', keys: ROSTER.slice(2, 3), args: [step.node, ...step.owned] };
   }
 }

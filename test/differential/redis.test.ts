@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRedis, openRedis } from '../../src/redis/connect.js';
+import { processTime } from '../../src/time/process-time.js';
 import { Script } from '../../src/redis/script.js';
 import { ownRedis, type OwnStore } from '../support/stores.js';
 import { anyStep, type Call, callOf, READY, type Step } from './redis-calls.js';
@@ -28,7 +29,7 @@ let redis: Redis;
 beforeAll(async () => {
   store = await ownRedis();
   redis = createRedis({ url: store.url, timeoutMs: 5_000, onTrouble: () => undefined }) as Redis;
-  await openRedis(redis, 5_000);
+  await openRedis(redis, 5_000, processTime);
 });
 afterAll(async () => {
   await redis.quit();
@@ -104,7 +105,7 @@ async function read(key: string, type: string): Promise<unknown> {
 
 /** As it is seen by a client, save that a hash has no order. */
 function comparable(script: string, reply: unknown): unknown {
-  if (script !== 'beat') return texts(reply);
+  if (script !== 'heartbeat') return texts(reply);
   return (reply as unknown[]).map((part) =>
     Array.isArray(part) ? Object.fromEntries(pairs(part.map(String))) : String(part),
   );

@@ -1,4 +1,4 @@
-// What our code takes for its clients of Redis and of the table, on simulated connections. Each has only what is called.
+// What our code takes for its clients of Redis and of PostgreSQL, on simulated connections. Each has only what is called.
 
 import type { Redis } from 'ioredis';
 import { CarillonError } from '../../src/domain/errors.js';
@@ -6,8 +6,8 @@ import type { SubscriberClient } from '../../src/redis/subscriptions.js';
 import type { Database, Given, Queryable, Row, StatementName } from '../../src/postgres/database.js';
 import type { Later, Link } from './link.js';
 import { nameOfScript, type RedisServer, sha1 } from './redis-server.js';
-import type { TableServer } from './table-server.js';
-import { SqlError, type Transaction } from './table-transactions.js';
+import type { PostgresServer } from './postgres-server.js';
+import { SqlError, type Transaction } from './postgres-transactions.js';
 
 /** Keys and arguments of a script, as the client flattens them. */
 function split(count: number, rest: readonly unknown[]): [string[], string[]] {
@@ -91,12 +91,12 @@ const CONFLICT_PAUSE_MS = 20;
 const PAST_LIMIT = ['25P03', '55P03'];
 
 /** The pool: a request that is lost takes no other along; a transaction has a connection of its own, which ends with it. */
-export function tableClient(link: Link, server: TableServer): Database {
+export function postgresClient(link: Link, server: PostgresServer): Database {
   const send = async <Answer>(carryOut: () => Answer | Later<Answer>): Promise<Answer> => {
     try {
       return await link.send(carryOut);
     } catch (error) {
-      throw tableError(error);
+      throw databaseError(error);
     }
   };
   const once = async <Result>(work: (connection: Queryable) => Promise<Result>): Promise<Result> => {
@@ -139,7 +139,7 @@ export function tableClient(link: Link, server: TableServer): Database {
 }
 
 /** A database whose statements are carried out at once, by nobody else's leave: for whoever wants to see what they do. */
-export function boundDatabase(server: TableServer, id: string): Database {
+export function boundDatabase(server: PostgresServer, id: string): Database {
   const link = { connection: 0, process: { id } } as Link;
   const atOnce = <Name extends StatementName>(
     name: Name,
@@ -169,7 +169,7 @@ export function boundDatabase(server: TableServer, id: string): Database {
 }
 
 /** What stood still for too long, or waited too long for a lock, is tried again; everything else says that the table is away. */
-function tableError(error: unknown): unknown {
+function databaseError(error: unknown): unknown {
   const text = error instanceof Error ? error.message : String(error);
   const isAboutStatement =
     error instanceof SqlError && (PAST_LIMIT.includes(error.code) || error.code.startsWith('23'));
@@ -179,5 +179,5 @@ function tableError(error: unknown): unknown {
 
 function away(error: unknown): CarillonError {
   const text = error instanceof Error ? error.message : String(error);
-  return new CarillonError('TABLE_UNAVAILABLE', `the table (PostgreSQL) is away: ${text}`, { cause: error });
+  return new CarillonError('POSTGRES_UNAVAILABLE', `PostgreSQL is unavailable: ${text}`, { cause: error });
 }

@@ -1,7 +1,7 @@
 // What the statements do that take, find and give back idempotency keys (src/postgres/messages/*-keys.sql), by the statements' names.
 
 import { keyLock, type StatementModels } from './statement.js';
-import type { RowLock } from './table-transactions.js';
+import type { RowLock } from './postgres-transactions.js';
 import { keyKey, type KeyRow, rowsOf, timeOf, timeOrNull, type View } from './tables.js';
 
 type Name = Pick<KeyRow, 'tenant_id' | 'scope' | 'key'>;

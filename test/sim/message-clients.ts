@@ -1,9 +1,9 @@
 // Clients that send messages: due at once or later, some large, some with a key, some with callbacks, some canceled.
 
-import { ID_CHANCE_BYTES, messageId } from '../../src/domain/ids.js';
+import { ID_RANDOM_BYTES, messageId } from '../../src/domain/ids.js';
 import type { CallbackSpec, Message } from '../../src/domain/message.js';
 import { shardOfMessage } from '../../src/domain/shard.js';
-import type { SimulatedNode, Surroundings } from './node.js';
+import type { SimulatedNode, Environment } from './node.js';
 import { TIMES } from './times.js';
 
 /** Work comes in, in the mean, so often. */
@@ -25,7 +25,7 @@ const CANCEL_LATE_EVERY_MS = 2_000;
 const LATE_MS = 500;
 
 export class MessageClients {
-  readonly #around: Surroundings;
+  readonly #around: Environment;
   /** Nodes that answer. */
   readonly #nodes: () => readonly SimulatedNode[];
   #isOver = false;
@@ -34,7 +34,7 @@ export class MessageClients {
   readonly maxDelayMs: number;
 
   /** `isFar`: what is sent may be due in minutes. */
-  constructor(around: Surroundings, nodes: () => readonly SimulatedNode[], isFar: boolean) {
+  constructor(around: Environment, nodes: () => readonly SimulatedNode[], isFar: boolean) {
     this.maxDelayMs = isFar ? FAR_MS : MAX_DELAY_MS;
     this.#around = around;
     this.#nodes = nodes;
@@ -51,13 +51,13 @@ export class MessageClients {
 
   #publishOn(): void {
     const { world } = this.#around;
-    const { chance } = world;
-    world.after(-Math.log(1 - chance.next()) * MESSAGE_EVERY_MS, () => {
+    const { random } = world;
+    world.after(-Math.log(1 - random.next()) * MESSAGE_EVERY_MS, () => {
       if (this.#isOver) return;
-      const dueInMs = chance.happens(0.5) ? 0 : chance.between(0, this.maxDelayMs);
+      const dueInMs = random.happens(0.5) ? 0 : random.between(0, this.maxDelayMs);
       const id = this.#publish(dueInMs);
-      if (id !== null && chance.happens(IS_CANCELED)) {
-        world.after(chance.between(0, dueInMs + 200), () => this.#cancel(id));
+      if (id !== null && random.happens(IS_CANCELED)) {
+        world.after(random.between(0, dueInMs + 200), () => this.#cancel(id));
       }
       this.#publishOn();
     });
@@ -66,27 +66,27 @@ export class MessageClients {
   /** Returns its id. */
   #publish(dueInMs: number): string | null {
     const { world, shards } = this.#around;
-    const { chance } = world;
-    const node = chance.pick(this.#nodes());
+    const { random } = world;
+    const node = random.pick(this.#nodes());
     if (node === undefined) return null;
     const nowMs = node.clock.nowMs();
-    const id = messageId(nowMs + dueInMs, chance.bytes(ID_CHANCE_BYTES));
-    const key = chance.happens(HAS_KEY) ? `key-${chance.whole(1, KEYS)}` : null;
+    const id = messageId(nowMs + dueInMs, random.bytes(ID_RANDOM_BYTES));
+    const key = random.happens(HAS_KEY) ? `key-${random.whole(1, KEYS)}` : null;
     const message: Message = {
       ...plainMessage(id, shardOfMessage(id, shards)),
       createdAtMs: nowMs,
       dueAtMs: Math.ceil(nowMs + dueInMs),
-      body: chance.happens(IS_LARGE) ? LARGE : SMALL,
+      body: random.happens(IS_LARGE) ? LARGE : SMALL,
       idempotencyKey: key,
-      callback: chance.happens(HAS_CALLBACK) ? CALLBACK : null,
-      failureCallback: chance.happens(HAS_CALLBACK) ? { ...CALLBACK, url: 'http://failures.test/' } : null,
+      callback: random.happens(HAS_CALLBACK) ? CALLBACK : null,
+      failureCallback: random.happens(HAS_CALLBACK) ? { ...CALLBACK, url: 'http://failures.test/' } : null,
     };
     this.#send(node, message);
-    if (key !== null && chance.happens(IS_REPEATED)) {
+    if (key !== null && random.happens(IS_REPEATED)) {
       // The same work under another id, by another node.
-      const other = messageId(message.dueAtMs, chance.bytes(ID_CHANCE_BYTES));
-      const again = chance.pick(this.#nodes()) ?? node;
-      world.after(chance.between(0, 300), () => {
+      const other = messageId(message.dueAtMs, random.bytes(ID_RANDOM_BYTES));
+      const again = random.pick(this.#nodes()) ?? node;
+      world.after(random.between(0, 300), () => {
         this.#send(again, {
           ...message,
           id: other,
@@ -110,16 +110,16 @@ export class MessageClients {
   /** Through a node that is cut off from Redis where there is one. */
   #cancel(id: string): void {
     const nodes = this.#nodes();
-    (nodes.find(({ redisLink }) => !redisLink.isOpen) ?? this.#around.world.chance.pick(nodes))?.cancel(id);
+    (nodes.find(({ redisLink }) => !redisLink.isOpen) ?? this.#around.world.random.pick(nodes))?.cancel(id);
   }
 
   /** Now and then one is canceled that should have been sent by now: what a frozen node has in its hands is among them. */
   #cancelOn(): void {
-    const { world, redis, table } = this.#around;
+    const { world, redis, postgres } = this.#around;
     world.after(CANCEL_LATE_EVERY_MS, () => {
       if (this.#isOver) return;
       const lateMs = redis.exactMs() - LATE_MS;
-      const late = [...table.messages.values()].find(
+      const late = [...postgres.messages.values()].find(
         ({ state, attempts, due_at, held }) => state === 'pending' && attempts === 0 && due_at < lateMs && !held,
       );
       if (late !== undefined) this.#cancel(late.id);

@@ -2,7 +2,7 @@
 
 import type { Params, Row } from '../../src/postgres/database.js';
 import { messageLocks, type StatementModels } from './statement.js';
-import { SqlError } from './table-transactions.js';
+import { SqlError } from './postgres-transactions.js';
 import { type AttemptRow, type MessageRow, picked, rowsOf, timeOf, timeOrNull, type View } from './tables.js';
 
 const UNCONFIRMED = 'canceled by the client, without confirmation from Redis';

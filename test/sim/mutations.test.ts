@@ -10,9 +10,9 @@ const MOST_SEEDS = 80;
 it.each([...MUTATIONS, ...SCHEDULE_MUTATIONS])(
   'it is noticed when $name',
   { timeout: 300_000 },
-  async ({ name, spoil, ...settings }) => {
+  async ({ name, mutant, ...settings }) => {
     for (let seed = 1; seed <= MOST_SEEDS; seed++) {
-      const { violations } = await simulate(seed, { ...settings, spoil });
+      const { violations } = await simulate(seed, { ...settings, mutant });
       if (violations.length === 0) continue;
       process.stdout.write(`${name}: noticed after ${seed} seeds: ${(violations[0] ?? '').slice(0, 120)}\n`);
       return;

@@ -14,12 +14,12 @@ import type { EpochAuthority } from '../../src/membership/fencing.js';
 import type { Acceptance } from '../../src/postgres/messages/accepts.js';
 import type { ShardHolder } from '../../src/membership/shard-holder.js';
 import type { ShardLocks } from '../../src/membership/shard-locks.js';
-import { redisClient, subscriberClient, tableClient } from './clients.js';
+import { redisClient, subscriberClient, postgresClient } from './clients.js';
 import type { Destinations } from './destinations.js';
 import { Link, type LinkTroubles } from './link.js';
 import { Process } from './process.js';
 import type { RedisServer } from './redis-server.js';
-import type { TableServer } from './table-server.js';
+import type { PostgresServer } from './postgres-server.js';
 import { settingsOf, TIMES } from './times.js';
 import { within } from './turns.js';
 import type { World } from './world.js';
@@ -27,12 +27,12 @@ import type { World } from './world.js';
 export { TIMES } from './times.js';
 
 /** What the nodes of a simulation share. */
-export interface Surroundings {
+export interface Environment {
   readonly world: World;
   readonly shards: number;
   readonly redis: RedisServer;
   readonly lockServers: readonly RedisServer[];
-  readonly table: TableServer;
+  readonly postgres: PostgresServer;
   readonly destinations: Destinations;
   readonly troubles: LinkTroubles;
   /** Settings of nodes that differ from those of other simulations. */
@@ -40,7 +40,7 @@ export interface Surroundings {
   /** Told what nodes do, for the checks. */
   readonly watch: NodeWatch;
   /** Puts wrong parts in the place of right ones, to see that it is noticed. */
-  readonly spoil?: Spoil;
+  readonly mutant?: Mutant;
 }
 
 export interface NodeWatch {
@@ -57,32 +57,34 @@ export interface NodeWatch {
 }
 
 /** Wrong parts in the place of right ones: of servers, of a node's ports, and of what is made of them. */
-export interface Spoil extends Omit<Replacements, 'authority' | 'fencing'> {
+export interface Mutant extends Omit<Replacements, 'authority' | 'fencing'> {
   readonly redis?: (redis: RedisServer) => void;
-  readonly table?: (table: TableServer) => void;
+  readonly postgres?: (postgres: PostgresServer) => void;
   readonly redisClient?: (client: Redis) => Redis;
   readonly authority?: (authority: EpochAuthority, redis: RedisServer, process: Process) => EpochAuthority;
 }
 
-/** That a store is away is told as an error, and is none of the node. */
-const AWAY_LINES = /^the table is away|^the queue takes no work/;
+/** That a store is unavailable is told as an error, and is none of the node. */
+const AWAY_LINES = /^PostgreSQL is unavailable|^Redis takes no work/;
 
 export class SimulatedNode {
   readonly process: Process;
   readonly links: readonly Link[];
   readonly redisLink: Link;
-  readonly #around: Surroundings;
+  readonly #around: Environment;
   readonly #ports: NodePorts;
   readonly #core: NodeCore;
   hasJoined = false;
+  /** Told when it ends because it could not join. */
+  onFailedStart = (): void => undefined;
   isStopping = false;
 
-  constructor(around: Surroundings, id: string) {
-    const { world, redis, table, lockServers, troubles } = around;
+  constructor(around: Environment, id: string) {
+    const { world, redis, postgres: table, lockServers, troubles } = around;
     this.#around = around;
-    const process = new Process(world, id, 1 + world.chance.between(-0.003, 0.003));
+    const process = new Process(world, id, 1 + world.random.between(-0.003, 0.003));
     this.process = process;
-    const ahead = world.chance.between(-3, 3);
+    const ahead = world.random.between(-3, 3);
 
     const redisLink = new Link({
       process,
@@ -100,26 +102,26 @@ export class SimulatedNode {
       onReady: () => subscriber.onReady(),
     });
     const subscriber = subscriberClient(subscriberLink, redis);
-    const tableLink = new Link({ process, server: table, timeoutMs: TIMES.tableTimeoutMs, troubles });
+    const postgresLink = new Link({ process, server: table, timeoutMs: TIMES.postgresTimeoutMs, troubles });
     const lockLinks = lockServers.map(
       (server) => new Link({ process, server, timeoutMs: TIMES.lockTimeoutMs, troubles }),
     );
     this.redisLink = redisLink;
-    this.links = [redisLink, subscriberLink, tableLink, ...lockLinks];
+    this.links = [redisLink, subscriberLink, postgresLink, ...lockLinks];
 
     const client = redisClient(redisLink, redis, (script, [key = '']) => around.watch.onCommand(this, script, key));
-    const database = tableClient(tableLink, table);
+    const database = postgresClient(postgresLink, table);
     this.#ports = {
       config: settingsOf(id.slice(0, id.lastIndexOf('-')), around.shards, around.config),
       identity: id,
       database,
       accepts: database,
-      redis: around.spoil?.redisClient?.(client) ?? client,
+      redis: around.mutant?.redisClient?.(client) ?? client,
       subscriber: subscriber.client,
       lockServers: lockLinks.map((link, index) => redisClient(link, lockServers[index] ?? redis)),
       clock: { nowMs: () => redis.exactMs() + ahead },
       time: process.time,
-      chance: (bytes) => world.chance.bytes(bytes),
+      random: (bytes) => world.random.bytes(bytes),
       http: around.destinations.clientOf(process),
       log: this.#logger(),
       hooks: this.#hooks(),
@@ -148,6 +150,7 @@ export class SimulatedNode {
       } catch (error) {
         if (this.hasJoined) throw error;
         this.kill();
+        this.onFailedStart();
       }
     });
   }
@@ -167,7 +170,7 @@ export class SimulatedNode {
 
   #disappear(): void {
     this.process.kill();
-    const { redis, table, lockServers } = this.#around;
+    const { redis, postgres: table, lockServers } = this.#around;
     for (const link of this.links) {
       for (const server of [redis, table, ...lockServers]) server.forget(link);
     }
@@ -200,9 +203,9 @@ export class SimulatedNode {
     const nothing = (): void => undefined;
     return {
       membership: {
-        onGiven: nothing,
-        onTaken: nothing,
-        onLapsed: nothing,
+        onHandedOver: nothing,
+        onAcquired: nothing,
+        onExpired: nothing,
         onView: () => {
           this.hasJoined = true;
         },
@@ -220,21 +223,21 @@ export class SimulatedNode {
 
   /** What tells the checks of a node's doings, around what a mutation puts there. */
   #replacements(): Replacements {
-    const { watch, redis, spoil = {} } = this.#around;
+    const { watch, redis, mutant: mutant = {} } = this.#around;
     return {
-      ...spoil,
-      authority: (authority) => spoil.authority?.(authority, redis, this.process) ?? authority,
+      ...mutant,
+      authority: (authority) => mutant.authority?.(authority, redis, this.process) ?? authority,
       fencing: (fencing) => ({
-        take: (shards) => {
-          const taking = fencing.take(shards);
+        acquire: (shards) => {
+          const taking = fencing.acquire(shards);
           watch.onTaking(this, shards, taking);
           return taking;
         },
         renew: (held) => fencing.renew(held),
-        overtaken: (held) => fencing.overtaken(held),
+        superseded: (held) => fencing.superseded(held),
       }),
       actorParts: (made) => {
-        const parts = spoil.actorParts?.(made) ?? made;
+        const parts = mutant.actorParts?.(made) ?? made;
         const { queue } = parts;
         return {
           ...parts,
@@ -244,7 +247,7 @@ export class SimulatedNode {
               return queue.claim(shard, epoch, limit);
             },
             settle: (shard, settlements) => queue.settle(shard, settlements),
-            touch: (shard, claims) => queue.touch(shard, claims),
+            extendVisibility: (shard, claims) => queue.extendVisibility(shard, claims),
           },
         };
       },

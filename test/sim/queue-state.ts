@@ -14,8 +14,8 @@ export function refused(redis: RedisServer, stateKey: string, epoch: string): Re
   return null;
 }
 
-/** include/believed.lua. */
-export function isBelieved(redis: RedisServer, stateKey: string, madeMs: number, freshMs: number): boolean {
+/** include/fresh.lua. */
+export function isFresh(redis: RedisServer, stateKey: string, madeMs: number, freshMs: number): boolean {
   const state = redis.hash(stateKey);
   const filledMs = Number(state.get('filled') ?? 0);
   return (

@@ -2,14 +2,14 @@
 
 import type { Message } from '../../src/domain/message.js';
 import type { Acceptance } from '../../src/postgres/messages/accepts.js';
-import type { TableServer } from './table-server.js';
+import type { PostgresServer } from './postgres-server.js';
 import type { Change, Changes, MessageRow } from './tables.js';
 import { TIMES } from './times.js';
 import type { World } from './world.js';
 
 export class RecordChecks {
   readonly #world: World;
-  readonly #table: TableServer;
+  readonly #table: PostgresServer;
   /** Messages by their keys. */
   readonly #ofKey = new Map<string, string[]>();
   callbacks = 0;
@@ -18,7 +18,7 @@ export class RecordChecks {
   /** The time by which keys expire. */
   readonly #nowMs: () => number;
 
-  constructor(world: World, table: TableServer, nowMs: () => number) {
+  constructor(world: World, table: PostgresServer, nowMs: () => number) {
     this.#world = world;
     this.#table = table;
     this.#nowMs = nowMs;

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { Script } from '../../src/redis/script.js';
 import type { Link } from './link.js';
 import { lockScripts } from './lock-scripts.js';
-import { queueScripts } from './queue-scripts.js';
+import { shardScripts } from './shard-scripts.js';
 import { rosterScripts } from './roster-scripts.js';
 import { Server } from './server.js';
 import type { World } from './world.js';
@@ -35,7 +35,7 @@ function noData(): Data {
   return { strings: new Map(), hashes: new Map(), sets: new Map(), expiries: new Map() };
 }
 
-const models: Readonly<Record<string, ScriptModel>> = { ...lockScripts, ...queueScripts, ...rosterScripts };
+const models: Readonly<Record<string, ScriptModel>> = { ...lockScripts, ...shardScripts, ...rosterScripts };
 export const modelNames: readonly string[] = Object.keys(models);
 /** Scripts are known by the hash of their source, as in Redis. */
 const nameOfHash = new Map(Object.keys(models).map((name) => [sha1(new Script(name).source), name]));
@@ -64,7 +64,7 @@ export class RedisServer extends Server {
   constructor(world: World, name: string, pace = 1) {
     super(world, name);
     this.#pace = pace;
-    this.#aheadMs = world.chance.between(-5_000, 5_000);
+    this.#aheadMs = world.random.between(-5_000, 5_000);
   }
 
   /** The server's own clock, in whole milliseconds. */

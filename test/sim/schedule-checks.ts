@@ -4,10 +4,11 @@
 // up to where it stood when it was changed next.
 
 import { nextFire } from '../../src/domain/cron/next-fire.js';
+import { CHANGE_REASONS } from '../../src/domain/occurrence.js';
 import { expressionOf } from '../../src/domain/schedule-change.js';
 import type { ScheduleRow } from '../../src/postgres/schedules/schedule-row.js';
 import { REVISION } from './schedule-clients.js';
-import type { TableServer } from './table-server.js';
+import type { PostgresServer } from './postgres-server.js';
 import { type Change, type Changes, type MessageRow, scheduleKey } from './tables.js';
 import { TIMES } from './times.js';
 import type { World } from './world.js';
@@ -21,7 +22,7 @@ interface Owed {
 
 export class ScheduleChecks {
   readonly #world: World;
-  readonly #table: TableServer;
+  readonly #table: PostgresServer;
   readonly #owed = new Map<string, Owed>();
   /** The nominal time that a schedule stood at when it was saved or resumed last; null while it is paused. */
   readonly #firstAtMs = new Map<string, number | null>();
@@ -31,18 +32,22 @@ export class ScheduleChecks {
   changes = 0;
   fires = 0;
 
-  constructor(world: World, table: TableServer) {
+  constructor(world: World, table: PostgresServer) {
     this.#world = world;
     this.#table = table;
   }
 
-  onCommit({ schedules, messages }: Changes): void {
-    for (const change of schedules) this.#onSchedule(change);
+  onCommit({ schedules, messages, logged }: Changes): void {
+    for (const change of schedules) {
+      const id = (change.after ?? change.before)?.id;
+      this.#onSchedule(change, logged.find(({ schedule_id }) => schedule_id === id)?.at ?? 0);
+    }
+    const former = new Map(schedules.map(({ before }) => [before?.id, before]));
     const touched = new Set<string>();
     for (const { before, after } of messages) {
       if (after?.schedule_id == null || after.kind !== 'occurrence') continue;
       touched.add(after.schedule_id);
-      if (before === null) this.#onRecord(after);
+      if (before === null) this.#onRecord(after, former.get(after.schedule_id) ?? null);
     }
     for (const id of touched) this.#checkOverlap(id);
   }
@@ -76,7 +81,7 @@ export class ScheduleChecks {
     }
   }
 
-  #onSchedule({ before, after }: Change<ScheduleRow>): void {
+  #onSchedule({ before, after }: Change<ScheduleRow>, changedAtMs: number): void {
     if (before !== null && after !== null && before.generation === after.generation) {
       this.#onFire(before, after);
       return;
@@ -85,7 +90,13 @@ export class ScheduleChecks {
     const shown =
       after === null ? 'deleted' : `${after.state}, generation ${after.generation}, next ${after.next_fire_at ?? 0}`;
     this.#world.note(`schedule ${(after ?? before)?.id ?? ''} is ${shown}`);
-    if (before !== null) this.#close(before);
+    if (before !== null) {
+      this.#close(before);
+      // What was due by then is passed over, unless it goes on from there.
+      if (before.next_fire_at !== null && before.next_fire_at !== after?.next_fire_at) {
+        this.#owe(before, before.next_fire_at, changedAtMs + 1);
+      }
+    }
     if (after === null) return;
     if (before === null) this.#lives.set(after.id, (this.#lives.get(after.id) ?? 0) + 1);
     if (before !== null && after.generation <= before.generation) {
@@ -105,24 +116,32 @@ export class ScheduleChecks {
 
   /** What it owed up to where it stands goes on the list. */
   #close(row: ScheduleRow): void {
-    const expression = expressionOf({ cron: row.cron, timeZone: row.time_zone });
-    let atMs = this.#firstAtMs.get(row.id) ?? Infinity;
     const endAtMs = row.state === 'ended' ? (row.end_at ?? Infinity) + 1 : -Infinity;
-    while (atMs < (row.next_fire_at ?? endAtMs)) {
+    this.#owe(row, this.#firstAtMs.get(row.id) ?? Infinity, row.next_fire_at ?? endAtMs);
+    this.#firstAtMs.set(row.id, row.next_fire_at);
+  }
+
+  /** All times of its calendar from one of them on. */
+  #owe(row: ScheduleRow, firstAtMs: number, untilMs: number): void {
+    const expression = expressionOf({ cron: row.cron, timeZone: row.time_zone });
+    let atMs = firstAtMs;
+    while (atMs < untilMs && atMs <= (row.end_at ?? Infinity)) {
       const name = nameOf(row.id, atMs);
       const owed = this.#owed.get(name) ?? { scheduleId: row.id, atMs, lives: new Set() };
       owed.lives.add(this.#lives.get(row.id) ?? 0);
       this.#owed.set(name, owed);
       atMs = nextFire(expression, atMs, row.anchor_at)?.atMs ?? Infinity;
     }
-    this.#firstAtMs.set(row.id, row.next_fire_at);
   }
 
-  #onRecord(message: MessageRow): void {
+  /** `former`: its schedule before the change that was committed with it, if any. */
+  #onRecord(message: MessageRow, former: ScheduleRow | null): void {
     const { schedule_id: id, occurrence_at: atMs, headers } = message;
     const name = nameOf(id ?? '', atMs ?? 0);
     this.#records.set(name, [...(this.#records.get(name) ?? []), message]);
-    const row = this.#table.tables.schedules.get(scheduleKey(message.tenant_id, id ?? ''));
+    // What a change passes over is recorded with it, as it was before.
+    const isPassedOver = message.state === 'skipped' && CHANGE_REASONS.some((reason) => reason === message.reason);
+    const row = isPassedOver ? former : this.#table.tables.schedules.get(scheduleKey(message.tenant_id, id ?? ''));
     const revision = headers[REVISION]?.[0];
     const current = row?.headers[REVISION]?.[0];
     if (revision === current) return;

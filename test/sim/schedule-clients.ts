@@ -2,7 +2,7 @@
 
 import type { ScheduleDefinition } from '../../src/domain/schedule.js';
 import type { NodeIntake } from '../../src/intake/node-intake.js';
-import type { SimulatedNode, Surroundings } from './node.js';
+import type { SimulatedNode, Environment } from './node.js';
 
 const SCHEDULES = 6;
 /** A change of some schedule comes, in the mean, so often. */
@@ -27,7 +27,7 @@ const PAUSE_EVERY_MS = 500;
 export const REVISION = 'X-Revision';
 
 export class ScheduleClients {
-  readonly #around: Surroundings;
+  readonly #around: Environment;
   readonly #nodes: () => readonly SimulatedNode[];
   #revision = 0;
   #isOver = false;
@@ -36,7 +36,7 @@ export class ScheduleClients {
   readonly #changeEveryMs: number;
 
   /** `isFar`: occurrences are minutes apart. */
-  constructor(around: Surroundings, nodes: () => readonly SimulatedNode[], isFar: boolean) {
+  constructor(around: Environment, nodes: () => readonly SimulatedNode[], isFar: boolean) {
     this.#calendars = isFar ? FAR_CALENDARS : CALENDARS;
     this.#changeEveryMs = isFar ? FAR_CHANGE_EVERY_MS : CHANGE_EVERY_MS;
     this.#around = around;
@@ -46,7 +46,7 @@ export class ScheduleClients {
   begin(): void {
     const { world } = this.#around;
     for (let schedule = 1; schedule <= SCHEDULES; schedule++) {
-      world.after(world.chance.between(0, FIRST_WITHIN_MS), () => this.#save(`s${schedule}`));
+      world.after(world.random.between(0, FIRST_WITHIN_MS), () => this.#save(`s${schedule}`));
     }
     this.#changeOn();
   }
@@ -57,9 +57,9 @@ export class ScheduleClients {
 
   /** Pauses all, so that work comes to an end. */
   pauseAll(): void {
-    const { world, table } = this.#around;
+    const { world, postgres } = this.#around;
     this.#isOver = true;
-    for (const { id, state } of table.tables.schedules.values()) {
+    for (const { id, state } of postgres.tables.schedules.values()) {
       if (state === 'active') this.#ask((intake) => intake.pauseSchedule(1, id));
     }
     world.after(PAUSE_EVERY_MS, () => this.pauseAll());
@@ -67,11 +67,11 @@ export class ScheduleClients {
 
   #changeOn(): void {
     const { world } = this.#around;
-    const { chance } = world;
-    world.after(-Math.log(1 - chance.next()) * this.#changeEveryMs, () => {
+    const { random } = world;
+    world.after(-Math.log(1 - random.next()) * this.#changeEveryMs, () => {
       if (this.#isOver) return;
-      const id = `s${chance.whole(1, SCHEDULES)}`;
-      world.after(chance.happens(IS_AT_FIRE) ? this.#untilFires(id) + chance.between(0, FIRES_WITHIN_MS) : 0, () => {
+      const id = `s${random.whole(1, SCHEDULES)}`;
+      world.after(random.happens(IS_AT_FIRE) ? this.#untilFires(id) + random.between(0, FIRES_WITHIN_MS) : 0, () => {
         if (!this.#isOver) this.#change(id);
       });
       this.#changeOn();
@@ -80,14 +80,14 @@ export class ScheduleClients {
 
   /** Until the next nominal time of a schedule, if that comes soon: it is being fired then. */
   #untilFires(id: string): number {
-    const { table, redis } = this.#around;
-    const inMs = (table.tables.schedules.get(`1\n${id}`)?.next_fire_at ?? 0) - redis.exactMs();
+    const { postgres, redis } = this.#around;
+    const inMs = (postgres.tables.schedules.get(`1\n${id}`)?.next_fire_at ?? 0) - redis.exactMs();
     return inMs > 0 && inMs < SOON_MS ? inMs : 0;
   }
 
   #change(id: string): void {
-    const { chance } = this.#around.world;
-    switch (chance.pick(CHANGES)) {
+    const { random } = this.#around.world;
+    switch (random.pick(CHANGES)) {
       case 'pause':
         this.#ask((intake) => intake.pauseSchedule(1, id));
         return;
@@ -104,7 +104,7 @@ export class ScheduleClients {
         const wanted = SOME.map((some) => ({
           id: some,
           definition: this.#definition(some),
-          paused: chance.happens(0.2),
+          paused: random.happens(0.2),
         }));
         this.#ask((intake) => intake.saveSchedules(1, wanted));
         return;
@@ -121,24 +121,24 @@ export class ScheduleClients {
 
   /** The next revision: every second one leaves the calendar as it is, and edits what is sent. */
   #definition(id: string): ScheduleDefinition {
-    const { chance } = this.#around.world;
-    const existing = this.#around.table.tables.schedules.get(`1\n${id}`);
-    const isSameCalendar = existing !== undefined && chance.happens(0.5);
+    const { random } = this.#around.world;
+    const existing = this.#around.postgres.tables.schedules.get(`1\n${id}`);
+    const isSameCalendar = existing !== undefined && random.happens(0.5);
     const nowMs = Math.floor(this.#around.redis.exactMs());
     this.#revision += 1;
     return {
-      cron: isSameCalendar ? existing.cron : (chance.pick(this.#calendars) ?? ''),
+      cron: isSameCalendar ? existing.cron : (random.pick(this.#calendars) ?? ''),
       destination: `http://scheduled-${id}.test/`,
       headers: { [REVISION]: [String(this.#revision)] },
-      delayMs: chance.happens(0.2) ? chance.whole(1, 1_500) : 0,
-      windowMs: chance.happens(0.2) ? 1_000 : 0,
-      misfire: chance.pick(['once', 'all', 'skip']) ?? 'once',
+      delayMs: random.happens(0.2) ? random.whole(1, 1_500) : 0,
+      windowMs: random.happens(0.2) ? 1_000 : 0,
+      misfire: random.pick(['once', 'all', 'skip']) ?? 'once',
       misfireWindowMs: 10_000,
-      overlap: chance.pick(['allow', 'skip', 'queue']) ?? 'allow',
+      overlap: random.pick(['allow', 'skip', 'queue']) ?? 'allow',
       // Some for each occurrence, some for all of the schedule's, so that most of those are skipped.
-      keyTemplate: chance.happens(0.2) ? (chance.pick([`${id} {occurrence}`, id]) ?? null) : null,
-      startAtMs: chance.happens(0.1) ? nowMs + chance.whole(0, 5_000) : null,
-      endAtMs: chance.happens(0.15) ? nowMs + chance.whole(5_000, 25_000) : null,
+      keyTemplate: random.happens(0.2) ? (random.pick([`${id} {occurrence}`, id]) ?? null) : null,
+      startAtMs: random.happens(0.1) ? nowMs + random.whole(0, 5_000) : null,
+      endAtMs: random.happens(0.15) ? nowMs + random.whole(5_000, 25_000) : null,
       ...{ timeZone: null, anchorMs: null },
       ...{ method: 'POST', body: Buffer.from('s'), maxRetries: 1, retryDelay: '700', timeoutMs: 5_000 },
       ...{ callback: null, failureCallback: null, labels: [], redact: null, callerIp: null },
@@ -146,6 +146,6 @@ export class ScheduleClients {
   }
 
   #ask(request: (intake: NodeIntake) => Promise<unknown>): void {
-    this.#around.world.chance.pick(this.#nodes())?.ask(request);
+    this.#around.world.random.pick(this.#nodes())?.ask(request);
   }
 }

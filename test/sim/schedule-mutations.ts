@@ -4,7 +4,7 @@ import type { Params, StatementName } from '../../src/postgres/database.js';
 import { EVERY_FAULT, type FaultKind } from './faults.js';
 import type { Mutation } from './mutations.js';
 import type { StatementModel } from './statement.js';
-import type { TableServer } from './table-server.js';
+import type { PostgresServer } from './postgres-server.js';
 import { rowsOf, scheduleKey, View } from './tables.js';
 import { FAR } from './timely.js';
 
@@ -13,10 +13,10 @@ const CUT_OFF: readonly FaultKind[] = ['freeze in transaction', 'freeze', 'table
 
 type Change<Name extends StatementName> = (model: StatementModel<Name>) => StatementModel<Name>;
 
-function changing<Name extends StatementName>(table: TableServer, name: Name, change: Change<Name>): void {
-  const model: StatementModel<Name> | undefined = table.statements[name];
+function changing<Name extends StatementName>(postgres: PostgresServer, name: Name, change: Change<Name>): void {
+  const model: StatementModel<Name> | undefined = postgres.statements[name];
   if (model === undefined) throw new Error(`there is no model of ${name}.sql`);
-  Object.assign(table.statements, { [name]: change(model) });
+  Object.assign(postgres.statements, { [name]: change(model) });
 }
 
 /** The statement is given other parameters. */
@@ -28,13 +28,13 @@ function given<Name extends StatementName>(change: (params: Params<Name>, view: 
 }
 
 /** What the statement does is committed at once, whatever becomes of its transaction. */
-function atOnce<Name extends StatementName>(table: TableServer): Change<Name> {
+function atOnce<Name extends StatementName>(postgres: PostgresServer): Change<Name> {
   return (model) => ({
     ...model,
     run: (_view, params, isFree) => {
-      const view = new View(table.tables);
+      const view = new View(postgres.tables);
       const rows = model.run(view, params, isFree);
-      table.transactions.onCommit(view.commit(table.world.nowMs));
+      postgres.transactions.onCommit(view.commit(postgres.world.nowMs));
       return rows;
     },
   });
@@ -65,20 +65,20 @@ export const SCHEDULE_MUTATIONS: readonly Mutation[] = [
   {
     name: 'generations are ignored by firing',
     faults: EVERY_FAULT,
-    spoil: { table: (table) => changing(table, 'fire-schedules', given(asItIsNow)) },
+    mutant: { postgres: (postgres) => changing(postgres, 'fire-schedules', given(asItIsNow)) },
   },
   {
     name: 'occurrences are recorded again when their schedule did not move on',
     faults: CUT_OFF,
-    spoil: {
-      table: (table) => {
+    mutant: {
+      postgres: (postgres) => {
         // Under ids that nobody can compute again, and whatever becomes of the schedule.
         const randomIds = given<'insert-messages'>((params) => ({
           ...params,
-          ids: params.ids.map((id) => id.slice(0, 16) + Buffer.from(table.world.chance.bytes(8)).toString('hex')),
+          ids: params.ids.map((id) => id.slice(0, 16) + Buffer.from(postgres.world.random.bytes(8)).toString('hex')),
         }));
-        changing(table, 'insert-messages', (model) => {
-          const wrong = atOnce<'insert-messages'>(table)(randomIds(model));
+        changing(postgres, 'insert-messages', (model) => {
+          const wrong = atOnce<'insert-messages'>(postgres)(randomIds(model));
           return {
             run: (view, params, isFree) => {
               const isOfFiring = params.kinds.every((kind) => kind === 'occurrence');
@@ -92,39 +92,39 @@ export const SCHEDULE_MUTATIONS: readonly Mutation[] = [
   {
     name: 'schedules move on although their occurrences are not recorded',
     faults: CUT_OFF,
-    spoil: { table: (table) => changing(table, 'fire-schedules', atOnce(table)) },
+    mutant: { postgres: (postgres) => changing(postgres, 'fire-schedules', atOnce(postgres)) },
   },
   {
     name: 'skipped occurrences leave no row',
     faults: EVERY_FAULT,
-    spoil: { table: (table) => changing(table, 'insert-messages', given(withoutSkipped)) },
+    mutant: { postgres: (postgres) => changing(postgres, 'insert-messages', given(withoutSkipped)) },
   },
   {
     name: 'a sweep stops one step short of the horizon that it marks as completed',
     ...FAR,
-    spoil: {
-      table: (table) => {
+    mutant: {
+      postgres: (postgres) => {
         const stepMs = FAR.config.CARILLON_PROMOTE_EVERY_MS;
         const shorter = given<'select-schedules-to-promote'>((params) => ({
           ...params,
           untilMs: params.untilMs - stepMs,
         }));
-        changing(table, 'select-schedules-to-promote', shorter);
+        changing(postgres, 'select-schedules-to-promote', shorter);
       },
     },
   },
   {
     name: 'occurrences under way are not looked for',
     faults: [],
-    spoil: { table: (table) => changing(table, 'select-under-way', () => ({ run: () => [] })) },
+    mutant: { postgres: (postgres) => changing(postgres, 'select-under-way', () => ({ run: () => [] })) },
   },
   {
     name: 'a key is free as soon as its message has ended',
     faults: [],
-    spoil: {
-      table: (table) => {
+    mutant: {
+      postgres: (postgres) => {
         const atEnd = given<'expire-keys'>((params) => ({ ...params, expiresAtMs: params.expiresAtMs.map(() => 0) }));
-        changing(table, 'expire-keys', atEnd);
+        changing(postgres, 'expire-keys', atEnd);
       },
     },
   },

@@ -1,6 +1,6 @@
 // What the scripts do that place a schedule in its shard's queue (src/redis/lua/fire.lua, reschedule.lua), on a simulated server.
 
-import { isBelieved, put, refused } from './queue-state.js';
+import { isFresh, put, refused } from './queue-state.js';
 import type { RedisServer, ScriptModel } from './redis-server.js';
 
 const NOTE = /^(\d+) (\d*)$/;
@@ -35,7 +35,7 @@ const fire: ScriptModel = (redis, keys, args) => {
   if (refusal !== null) return [refusal];
   const limit = Number(limitText);
   const isFull = limit >= 0;
-  const isKept = !isFull && isBelieved(redis, stateKey, Number(madeMs), Number(freshMs));
+  const isKept = !isFull && isFresh(redis, stateKey, Number(madeMs), Number(freshMs));
   const state = redis.hash(stateKey);
   let over = isFull ? Number(state.get('over') ?? 0) : 0;
   let withoutRoom = 0;

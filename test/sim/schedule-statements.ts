@@ -3,7 +3,7 @@
 import type { Params } from '../../src/postgres/database.js';
 import type { ScheduleRow } from '../../src/postgres/schedules/schedule-row.js';
 import { type IsFree, scheduleLock, type StatementModels } from './statement.js';
-import type { RowLock } from './table-transactions.js';
+import type { RowLock } from './postgres-transactions.js';
 import { type ChangeRow, picked, rowsOf, scheduleKey, timeOf, timeOrNull, type View } from './tables.js';
 
 /** The parameters that insert-schedule.sql and update-schedule.sql have in common. */

@@ -5,11 +5,11 @@ import type { Config } from '../../src/config.js';
 import { Checks } from './checks.js';
 import { Destinations } from './destinations.js';
 import { EVERY_FAULT, type FaultKind, Faults } from './faults.js';
-import { type SimulatedNode, type Spoil, type Surroundings, TIMES } from './node.js';
+import { type SimulatedNode, type Mutant, type Environment, TIMES } from './node.js';
 import { MessageClients } from './message-clients.js';
 import { RedisServer } from './redis-server.js';
 import { ScheduleClients } from './schedule-clients.js';
-import { TableServer } from './table-server.js';
+import { PostgresServer } from './postgres-server.js';
 import { installTurns } from './turns.js';
 import { World } from './world.js';
 
@@ -18,7 +18,7 @@ export interface SimulationSettings {
   readonly faultsMs?: number;
   readonly leastDisturbances?: number;
   readonly faults?: readonly FaultKind[];
-  readonly spoil?: Spoil;
+  readonly mutant?: Mutant;
   /** 0: the data Redis keeps the locks. */
   readonly lockServers?: number;
   readonly shards?: number;
@@ -77,7 +77,7 @@ const CATCH_UP_MS = 40_000;
 const BEHIND_MS = 2_000;
 /** What is at rest stays so. */
 const STAYS_MS = 3 * TIMES.heartbeatMs;
-/** What was lost from the queue is rescued, what lapsed is sent again, what failed is retried. */
+/** What was lost from Redis is rescued, what lapsed is sent again, what failed is retried. */
 const SETTLE_MS = 75_000;
 
 /** Runs until the end or the first violation. */
@@ -94,7 +94,7 @@ export class Simulation {
   readonly world: World;
   readonly checks = new Checks();
   readonly faults: Faults;
-  readonly around: Surroundings;
+  readonly around: Environment;
   readonly clients: readonly [MessageClients, ScheduleClients];
   readonly #mayNotMove: boolean;
   readonly #mayGoBack: boolean;
@@ -107,13 +107,13 @@ export class Simulation {
   ) {
     this.world = new World(seed);
     const { world } = this;
-    const { chance } = world;
-    const shards = settings.shards ?? chance.whole(6, 14);
-    const lockCount = settings.lockServers ?? chance.pick([0, 1, 3, 3]) ?? 0;
+    const { random } = world;
+    const shards = settings.shards ?? random.whole(6, 14);
+    const lockCount = settings.lockServers ?? random.pick([0, 1, 3, 3]) ?? 0;
     const redis = new RedisServer(world, 'redis');
     const own = Array.from(
       { length: lockCount },
-      (_, index) => new RedisServer(world, `lock-${index}`, 1 + chance.between(-0.003, 0.003)),
+      (_, index) => new RedisServer(world, `lock-${index}`, 1 + random.between(-0.003, 0.003)),
     );
     const kinds = settings.faults ?? EVERY_FAULT;
     this.around = {
@@ -121,7 +121,7 @@ export class Simulation {
       shards,
       redis,
       lockServers: own.length === 0 ? [redis] : own,
-      table: new TableServer(world, shards, transactionLimits(TIMES.leaseMs)),
+      postgres: new PostgresServer(world, shards, transactionLimits(TIMES.leaseMs)),
       destinations: new Destinations(world),
       troubles:
         kinds.length === 0
@@ -129,10 +129,10 @@ export class Simulation {
           : { lostRequest: 0.0004, lostAnswer: 0.0004, longDelay: 0.01, longDelayMs: 400 },
       watch: this.checks,
       config: settings.config ?? {},
-      ...(settings.spoil === undefined ? {} : { spoil: settings.spoil }),
+      ...(settings.mutant === undefined ? {} : { mutant: settings.mutant }),
     };
-    settings.spoil?.redis?.(redis);
-    settings.spoil?.table?.(this.around.table);
+    settings.mutant?.redis?.(redis);
+    settings.mutant?.postgres?.(this.around.postgres);
     this.checks.watch(this.around);
     this.checks.locksMayGoBack = own.length === 0 && (kinds.includes('failover') || kinds.includes('flush'));
     this.#mayGoBack = kinds.includes('failover');
@@ -149,12 +149,12 @@ export class Simulation {
   begin(): void {
     const { world, around, faults } = this;
     if (this.#mayGoBack) around.redis.rememberStates();
-    const nodes = this.#nodes ?? world.chance.whole(2, 4);
+    const nodes = this.#nodes ?? world.random.whole(2, 4);
     for (let node = 0; node < nodes; node++) faults.join();
     for (const clients of this.clients) clients.begin();
     // Those that joined at first may share evenly only when their grace is over.
     const calmMs = this.#mayNotMove ? 2 * TIMES.joinGraceMs : 0;
-    world.after(calmMs + world.chance.between(4_000, 9_000), () => {
+    world.after(calmMs + world.random.between(4_000, 9_000), () => {
       this.checks.mayNotMove = this.#mayNotMove;
       faults.begin();
       if (this.#ownerlessMs !== undefined) this.checks.boundOwnerless(faults.nodes, this.#ownerlessMs);
@@ -220,12 +220,12 @@ async function run(simulation: Simulation, settings: SimulationSettings): Promis
     faultsMs: faultsEndedMs,
     disturbances: faults.count,
     virtualMs: world.nowMs - startedAtMs,
-    abandoned: around.table.transactions.abandoned,
-    skippedGrants: around.table.skippedGrants,
-    messages: around.table.messages.size,
+    abandoned: around.postgres.transactions.abandoned,
+    skippedGrants: around.postgres.skippedGrants,
+    messages: around.postgres.messages.size,
     changes: checks.schedules.changes,
     fires: checks.schedules.fires,
-    skipped: [...around.table.messages.values()].filter(({ state }) => state === 'skipped').length,
+    skipped: [...around.postgres.messages.values()].filter(({ state }) => state === 'skipped').length,
     callbacks: checks.records.callbacks,
     duplicates: checks.records.duplicates,
     claims: checks.claims,

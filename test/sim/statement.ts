@@ -1,7 +1,7 @@
 // What a model of an SQL statement is: typed as the statement itself is (src/postgres/statements.ts).
 
 import type { Params, Row, StatementName } from '../../src/postgres/database.js';
-import type { RowLock } from './table-transactions.js';
+import type { RowLock } from './postgres-transactions.js';
 import type { View } from './tables.js';
 
 /** Whether no other transaction has a row. */

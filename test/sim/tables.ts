@@ -120,7 +120,11 @@ export class View {
       const hasEnded = row !== null && before !== undefined && row.endedAtMs !== before.endedAtMs;
       if (hasEnded) this.#own.messages.set(key, { ...row, endedAtMs: nowMs });
     }
-    const changes = { messages: this.#changesOf('messages'), schedules: this.#changesOf('schedules') };
+    const changes = {
+      messages: this.#changesOf('messages'),
+      schedules: this.#changesOf('schedules'),
+      logged: [...this.#own.schedule_changes.values()].filter((row) => row !== null),
+    };
     for (const table of Object.keys(this.#own) as TableName[]) {
       const committed: Map<string, unknown> = this.#committed[table];
       for (const [key, row] of this.#own[table]) {
@@ -148,6 +152,8 @@ export interface Change<Of> {
 export interface Changes {
   readonly messages: readonly Change<MessageRow>[];
   readonly schedules: readonly Change<ScheduleRow>[];
+  /** Lines of the schedules' change logs. */
+  readonly logged: readonly ChangeRow[];
 }
 
 /** The primary keys as they name rows here. */

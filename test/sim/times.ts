@@ -51,7 +51,7 @@ export const TIMES = {
   visibilityMs: QUEUE_TIMES.visibilityMs,
   promoteEveryMs: sweepSettings(CONFIG).promoteEveryMs,
   redisTimeoutMs: CONFIG.CARILLON_REDIS_TIMEOUT_MS,
-  tableTimeoutMs: CONFIG.CARILLON_DATABASE_TIMEOUT_MS,
+  postgresTimeoutMs: CONFIG.CARILLON_DATABASE_TIMEOUT_MS,
   lockTimeoutMs: lockAnswerMs(CONFIG),
   deathsRememberedMs: DEATHS_REMEMBERED_MS,
   inlineMaxBytes: CONFIG.CARILLON_INLINE_MAX_BYTES,

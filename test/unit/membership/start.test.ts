@@ -10,26 +10,26 @@ it('a nudge before the start begins no heartbeat, and the start does', async () 
   const membership = new Membership({
     locks: {
       troubleMs: 0,
-      held: () => [],
+      locked: () => [],
       acquire: () => Promise.resolve([]),
       extend: () => Promise.resolve([]),
       release: () => Promise.resolve(),
       probe: () => Promise.resolve(),
     },
     roster: {
-      beat: () => {
+      heartbeat: () => {
         beats += 1;
         return Promise.resolve({ members: [], owners: [], deaths: new Map<string, number>() });
       },
-      own: () => Promise.resolve(),
-      disown: () => Promise.resolve(),
+      setOwner: () => Promise.resolve(),
+      clearOwner: () => Promise.resolve(),
       leave: () => Promise.resolve(),
     },
     holder: {
       owned: () => [],
       stuckFor: () => [],
-      take: () => Promise.resolve([]),
-      give: () => Promise.resolve(),
+      acquire: () => Promise.resolve([]),
+      handOver: () => Promise.resolve(),
       drop: () => undefined,
       stop: () => Promise.resolve(),
     },
@@ -41,10 +41,10 @@ it('a nudge before the start begins no heartbeat, and the start does', async () 
         return () => undefined;
       },
     },
-    isTableAvailable: () => true,
-    probeTable: () => Promise.resolve(),
+    isPostgresAvailable: () => true,
+    probePostgres: () => Promise.resolve(),
     settings: { id: 'a-1', name: 'a', leaseMs: 5_000, heartbeatMs: 1_000, joinGraceMs: 6_000, handoversMax: 32 },
-    events: { onGiven: () => undefined, onTaken: () => undefined, onLapsed: () => undefined },
+    events: { onHandedOver: () => undefined, onAcquired: () => undefined, onExpired: () => undefined },
     log: pino({ level: 'silent' }),
   });
   membership.nudge();
