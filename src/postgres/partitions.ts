@@ -205,12 +205,7 @@ async function makePartition(connection: Queryable, table: string, name: string,
   );
   await connection.text(`alter table ${table} attach partition ${name} for values from ('${from}') to ('${to}')`);
   // Attached indexes are made like their parents, whose storage cannot be changed; see summaries.ts.
-  const indexes = await connection.text<{ name: string }>(
-    `select i.relname as name from pg_index x join pg_class i on i.oid = x.indexrelid join pg_class t on t.oid = x.indrelid
-     join pg_am a on a.oid = i.relam
-     where t.relname = $1 and t.relnamespace = current_schema()::regnamespace and a.amname = 'brin'`,
-    [name],
-  );
+  const indexes = await connection.run('select-brin-indexes', { partition: name });
   for (const index of indexes) await connection.text(`alter index ${index.name} set (autosummarize = off)`);
 }
 

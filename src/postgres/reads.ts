@@ -160,11 +160,7 @@ export class BoundedReads implements Queryable {
   readonly #walkUntilMs: number;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(
-    { time, budgetMs }: Pick<ReadSettings, 'time' | 'budgetMs'>,
-    request: ReadRequest,
-    query: BoundedQuery,
-  ) {
+  constructor({ time, budgetMs }: Pick<ReadSettings, 'time' | 'budgetMs'>, request: ReadRequest, query: BoundedQuery) {
     this.#time = time;
     this.#budgetMs = budgetMs;
     this.#request = request;

@@ -104,7 +104,7 @@ describe('a simulated cluster', { timeout: 300_000 }, () => {
     expect(sum(results, ({ fires }) => fires)).toBeGreaterThan(10);
   });
 
-  it('takes a shard over with at most three commands to the queue', async () => {
+  it('takes a shard over with at most three commands to Redis', async () => {
     const results = await runSeeds(1, 4, { faults: ['kill', 'join'], shards: 40 });
     const most = Math.max(...results.map(({ maxTakeoverCommands }) => maxTakeoverCommands));
     expect(most).toBeGreaterThan(0);
