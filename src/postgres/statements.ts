@@ -494,30 +494,30 @@ export interface Statements {
   'select-attempts': {
     params: { messageIds: readonly string[]; attempts: readonly number[] };
     row: {
-      message_id: string;
+      messageId: string;
       attempt: number;
-      started_at: number;
-      finished_at: number;
+      startedAtMs: number;
+      endedAtMs: number;
       status: number | null;
       error: string | null;
       headers: HeaderMap | null;
       body: Buffer | null;
-      next_attempt_at: number | null;
+      nextAttemptAtMs: number | null;
       node: string | null;
     };
   };
   'select-attempts-of': {
     params: { tenantId: number; messageId: string; limit: number };
     row: {
-      message_id: string;
+      messageId: string;
       attempt: number;
-      started_at: number;
-      finished_at: number;
+      startedAtMs: number;
+      endedAtMs: number;
       status: number | null;
       error: string | null;
       headers: HeaderMap | null;
       body: Buffer | null;
-      next_attempt_at: number | null;
+      nextAttemptAtMs: number | null;
       node: string | null;
     };
   };
@@ -571,6 +571,15 @@ export interface Statements {
   'select-dead-letters': {
     params: { tenantId: number; ids: readonly string[] };
     row: {
+      body: Buffer;
+      idempotency_key: string | null;
+      occurrence_at: number | null;
+      finished_at: number | null;
+      attempts: number;
+      last_status: number | null;
+      last_error: string | null;
+      last_headers: HeaderMap | null;
+      last_body: Buffer | null;
       id: string;
       state: MessageState;
       kind: MessageKind;
@@ -580,19 +589,10 @@ export interface Statements {
       destination: string;
       method: string;
       headers: HeaderMap;
-      body: Buffer;
       max_retries: number;
       timeout_ms: number;
       labels: string[] | null;
       options: DeliveryOptions | null;
-      idempotency_key: string | null;
-      occurrence_at: number | null;
-      finished_at: number | null;
-      attempts: number;
-      last_status: number | null;
-      last_error: string | null;
-      last_headers: HeaderMap | null;
-      last_body: Buffer | null;
     };
   };
   'select-dispatch': {
@@ -626,6 +626,11 @@ export interface Statements {
   'select-event-messages': {
     params: { maxBodyBytes: number; messageIds: readonly string[] };
     row: {
+      body: Buffer | null;
+      last_status: number | null;
+      last_error: string | null;
+      last_headers: HeaderMap | null;
+      last_body: Buffer | null;
       id: string;
       state: MessageState;
       kind: MessageKind;
@@ -635,16 +640,10 @@ export interface Statements {
       destination: string;
       method: string;
       headers: HeaderMap;
-      body: Buffer | null;
       max_retries: number;
       timeout_ms: number;
       labels: string[] | null;
       options: DeliveryOptions | null;
-      last_status: number | null;
-      last_error: string | null;
-      last_headers: HeaderMap | null;
-      last_body: Buffer | null;
-      next_attempt_at: number;
     };
   };
   'select-keys': {
@@ -701,6 +700,7 @@ export interface Statements {
   'select-message': {
     params: { tenantId: number; id: string };
     row: {
+      body: Buffer;
       id: string;
       state: MessageState;
       kind: MessageKind;
@@ -710,7 +710,6 @@ export interface Statements {
       destination: string;
       method: string;
       headers: HeaderMap;
-      body: Buffer;
       max_retries: number;
       timeout_ms: number;
       labels: string[] | null;
@@ -834,6 +833,8 @@ export interface Statements {
   'select-pending-messages': {
     params: { tenantId: number; ids: readonly string[] };
     row: {
+      body: Buffer;
+      idempotency_key: string | null;
       id: string;
       state: MessageState;
       kind: MessageKind;
@@ -843,12 +844,10 @@ export interface Statements {
       destination: string;
       method: string;
       headers: HeaderMap;
-      body: Buffer;
       max_retries: number;
       timeout_ms: number;
       labels: string[] | null;
       options: DeliveryOptions | null;
-      idempotency_key: string | null;
     };
   };
   'select-pending-places': {
@@ -879,33 +878,33 @@ export interface Statements {
     row: { ids: string[]; looked_at: number; last_id: string | null };
   };
   'select-runs': {
-    params: { answerBytes: number; ids: readonly string[]; tenantId: number };
+    params: { ids: readonly string[]; answerBytes: number; tenantId: number };
     row: {
       id: string;
       kind: MessageKind;
       state: MessageState;
       reason: string | null;
-      in_dlq: boolean;
-      schedule_id: string | null;
-      occurrence_at: number | null;
-      covers_until: number | null;
-      idempotency_key: string | null;
-      source_id: string | null;
-      due_at: number;
-      next_attempt_at: number;
-      created_at: number;
-      finished_at: number | null;
+      isDeadLetter: boolean;
+      scheduleId: string | null;
+      occurrenceAtMs: number | null;
+      coversUntilMs: number | null;
+      idempotencyKey: string | null;
+      sourceId: string | null;
+      dueAtMs: number;
+      createdAtMs: number;
+      startedAtMs: number | null;
+      endedAtMs: number | null;
+      nextAttemptAtMs: number;
       attempts: number;
-      max_retries: number;
-      last_status: number | null;
-      last_error: string | null;
-      last_headers: HeaderMap | null;
-      last_body: Buffer | null;
+      maxRetries: number;
+      lastStatus: number | null;
+      lastError: string | null;
+      lastHeaders: HeaderMap | null;
+      lastBody: Buffer | null;
       node: string | null;
       destination: string;
       method: string;
-      labels: string[] | null;
-      first_started_at: number | null;
+      labels: string[];
     };
   };
   'select-schedule': {

@@ -1,7 +1,8 @@
 // Events of messages: there is no table of them, they are read out of the rows of messages and of failed attempts.
 
 import { fromUuid, messageIdFloor, type MessageId } from '../../domain/ids.js';
-import type { HeaderMap, MessageState } from '../../domain/message.js';
+import type { MessageState } from '../../domain/message.js';
+import type { AttemptRecord } from '../../domain/run.js';
 import type { Queryable, Row } from '../database.js';
 import { filterParams, isUnfiltered, type MessageFilter } from '../messages/message-filter.js';
 import { messageRecord, type MessageRecord } from '../messages/message-reads.js';
@@ -197,33 +198,8 @@ export async function wantedOf(
   return new Set(rows.map((row) => row.id));
 }
 
-/** What an attempt came to, as readers see it. */
-export interface AttemptRecord {
-  readonly messageId: MessageId;
-  readonly attempt: number;
-  readonly startedAtMs: number;
-  readonly endedAtMs: number;
-  readonly status: number | null;
-  readonly error: string | null;
-  readonly headers: HeaderMap | null;
-  readonly body: Buffer | null;
-  readonly nextAttemptAtMs: number | null;
-  readonly node: string | null;
-}
-
 export function attemptRecord(row: Row<'select-attempts'>): AttemptRecord {
-  return {
-    messageId: fromUuid(row.message_id),
-    attempt: row.attempt,
-    startedAtMs: row.started_at,
-    endedAtMs: row.finished_at,
-    status: row.status,
-    error: row.error,
-    headers: row.headers,
-    body: row.body,
-    nextAttemptAtMs: row.next_attempt_at,
-    node: row.node,
-  };
+  return { ...row, messageId: fromUuid(row.messageId) };
 }
 
 /** What an event says beyond its mark. */

@@ -1,5 +1,5 @@
--- Messages of a tenant that something happened to in one millisecond, in the order of their ids: as select-message-marks.sql, but :highId is
--- inclusive. However many there are, no more are held than asked for.
+-- Messages of a tenant that something happened to in one millisecond, in the order of their ids: as
+-- select-message-marks.sql, but :highId is inclusive. However many there are, no more are held than asked for.
 --!not-null matches
 select m.id, m.state, m.created_at, m.started_at, m.finished_at, m.attempts, coalesce((
   --!include residual-filter

@@ -4,7 +4,8 @@
 --!nullable :expiresAtMs[]
 insert into idempotency_keys (tenant_id, scope, key, message_id, created_at, expires_at)
 select tenant_id, scope, key, message_id, :nowMs::timestamptz, expires_at
-from unnest(:tenantIds::integer[], :scopes::text[], :keys::text[], :messageIds::uuid[], :expiresAtMs::timestamptz[]) as k (tenant_id, scope, key, message_id, expires_at)
+from unnest(:tenantIds::integer[], :scopes::text[], :keys::text[], :messageIds::uuid[],
+  :expiresAtMs::timestamptz[]) as k (tenant_id, scope, key, message_id, expires_at)
 order by tenant_id, scope, key
 on conflict (tenant_id, scope, key) do update
   set message_id = excluded.message_id, created_at = excluded.created_at, expires_at = excluded.expires_at

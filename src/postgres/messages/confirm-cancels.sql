@@ -1,5 +1,5 @@
--- Confirms cancels: from now on nothing begins to send these messages. Returns those that this call confirmed: not what was delivered
--- meanwhile, nor what another call confirmed. The rows are locked in the order of their ids.
+-- Confirms cancels: from now on nothing begins to send these messages. Returns those that this call confirmed: not what
+-- was delivered meanwhile, nor what another call confirmed. The rows are locked in the order of their ids.
 update messages set reason = 'canceled by the client'
 where id = any(:ids::uuid[]) and id in (
   select id from messages where id = any(:ids::uuid[]) and tenant_id = :tenantId and state = 'canceled'

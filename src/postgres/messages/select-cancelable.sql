@@ -1,5 +1,5 @@
--- Some pending messages of a tenant that a filter wants, in no order: what was found is canceled and found no more, and without an
--- order the index of pending rows is read only as far as needed.
+-- Some pending messages of a tenant that a filter wants, in no order: what was found is canceled and found no more, and
+-- without an order the index of pending rows is read only as far as needed.
 --!nullable :createdFromMs, :createdToMs
 select m.id
 from messages m

@@ -1,10 +1,12 @@
--- One step through a tenant's dead letters, the latest first: looks at no more than :stepRows of them, gives at most :limit that the filter
--- wants; ids only. :beyondId is beyond every dead letter (later weeks are not looked at); the step begins after :afterMs and :afterId.
--- The last row (is_last) is not one of them: it is the last that was looked at, and says how many were.
+-- One step through a tenant's dead letters, the latest first: looks at no more than :stepRows of them, gives at most
+-- :limit that the filter wants; ids only. :beyondId is beyond every dead letter (later weeks are not looked at); the
+-- step begins after :afterMs and :afterId. The last row (is_last) is not one of them: it is the last that was looked
+-- at, and says how many were.
 --!nullable :diedFromMs, :diedToMs, :afterMs, :afterId
 --!not-null id, finished_at, body_bytes, is_last, looked_at
 with scanned as materialized (
-  select m.id, m.finished_at, m.state, m.destination, m.options, m.idempotency_key, m.last_status, octet_length(m.body) as body_bytes
+  select m.id, m.finished_at, m.state, m.destination, m.options, m.idempotency_key, m.last_status,
+    octet_length(m.body) as body_bytes
   from messages m
   where m.tenant_id = :tenantId and m.in_dlq and m.id < :beyondId::uuid
     and (:diedFromMs::timestamptz is null or m.finished_at >= :diedFromMs::timestamptz)

@@ -1,5 +1,5 @@
--- Some messages of a tenant that a filter wants and whose cancel was not confirmed, in no order. Looked for among what ended lately, by the
--- index on finished_at.
+-- Some messages of a tenant that a filter wants and whose cancel was not confirmed, in no order. Looked for among what
+-- ended lately, by the index on finished_at.
 --!nullable :createdFromMs, :createdToMs
 select m.id
 from messages m

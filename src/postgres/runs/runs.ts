@@ -2,75 +2,17 @@
 
 import { fromUuid, messageIdFloor, type MessageId } from '../../domain/ids.js';
 import type { Clock } from '../../domain/clock.js';
-import type { HeaderMap, MessageKind, MessageState } from '../../domain/message.js';
+import type { MessageState } from '../../domain/message.js';
+import type { AttemptRecord, Run } from '../../domain/run.js';
 import type { Queryable, Row } from '../database.js';
-import { attemptRecord, type AttemptRecord } from '../events/events.js';
+import { attemptRecord } from '../events/events.js';
 import { searchForLabels } from './labelled.js';
 import { filterParams, type MessageFilter } from '../messages/message-filter.js';
 import { ReadThroughput } from '../read-throughput.js';
 import type { BoundedReads } from '../reads.js';
 
-export interface Run {
-  readonly id: MessageId;
-  readonly kind: MessageKind;
-  readonly state: MessageState;
-  /** Why it was skipped or canceled. */
-  readonly reason: string | null;
-  readonly isDeadLetter: boolean;
-  readonly scheduleId: string | null;
-  readonly occurrenceAtMs: number | null;
-  /** A skipped run that stands for all occurrences up to this one. */
-  readonly coversUntilMs: number | null;
-  readonly idempotencyKey: string | null;
-  /** The message that a callback reports on, or that a retry from the dead letters repeats. */
-  readonly sourceId: MessageId | null;
-  readonly dueAtMs: number;
-  readonly createdAtMs: number;
-  /** When its first attempt began; null before that. */
-  readonly startedAtMs: number | null;
-  /** When it reached its final state; null before that. */
-  readonly endedAtMs: number | null;
-  readonly nextAttemptAtMs: number;
-  readonly attempts: number;
-  readonly maxRetries: number;
-  readonly lastStatus: number | null;
-  readonly lastError: string | null;
-  readonly lastHeaders: HeaderMap | null;
-  readonly lastBody: Buffer | null;
-  readonly node: string | null;
-  readonly destination: string;
-  readonly method: string;
-  readonly labels: readonly string[];
-}
-
 function runFromRow(row: Row<'select-runs'>): Run {
-  return {
-    id: fromUuid(row.id),
-    kind: row.kind,
-    state: row.state,
-    reason: row.reason,
-    isDeadLetter: row.in_dlq,
-    scheduleId: row.schedule_id,
-    occurrenceAtMs: row.occurrence_at,
-    coversUntilMs: row.covers_until,
-    idempotencyKey: row.idempotency_key,
-    sourceId: row.source_id === null ? null : fromUuid(row.source_id),
-    dueAtMs: row.due_at,
-    createdAtMs: row.created_at,
-    startedAtMs: row.first_started_at,
-    endedAtMs: row.finished_at,
-    nextAttemptAtMs: row.next_attempt_at,
-    attempts: row.attempts,
-    maxRetries: row.max_retries,
-    lastStatus: row.last_status,
-    lastError: row.last_error,
-    lastHeaders: row.last_headers,
-    lastBody: row.last_body,
-    node: row.node,
-    destination: row.destination,
-    method: row.method,
-    labels: row.labels ?? [],
-  };
+  return { ...row, id: fromUuid(row.id), sourceId: row.sourceId === null ? null : fromUuid(row.sourceId) };
 }
 
 /** Due times, inclusive, milliseconds since the epoch; null for no bound. */

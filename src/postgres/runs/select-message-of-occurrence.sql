@@ -1,6 +1,7 @@
--- The record of one occurrence: its own row, or a skipped row that stands for it and others. :lowId is the lowest id due at its nominal time
--- (nothing of it is due earlier); :rowsBefore is how many rows before it may be looked at for one that covers it, :rowsAfter how many after
--- it for its own: it is due later than its nominal time where there is a delay or a window.
+-- The record of one occurrence: its own row, or a skipped row that stands for it and others. :lowId is the lowest id
+-- due at its nominal time (nothing of it is due earlier); :rowsBefore is how many rows before it may be looked at for
+-- one that covers it, :rowsAfter how many after it for its own: it is due later than its nominal time where there is a
+-- delay or a window.
 --!not-null id
 (
   select later.id

@@ -1,5 +1,6 @@
--- One step back through a tenant's record, the latest due first: begins below :belowId, ends at :lowId, looks at no more than :stepRows rows,
--- gives at most :limit of them that the filter wants. Gives ids, how many rows were looked at, and the last of them.
+-- One step back through a tenant's record, the latest due first: begins below :belowId, ends at :lowId, looks at no
+-- more than :stepRows rows, gives at most :limit of them that the filter wants. Gives ids, how many rows were looked
+-- at, and the last of them.
 --!not-null ids, looked_at
 --!nullable last_id, :walkedLabels
 with scanned as materialized (

@@ -3,7 +3,7 @@
 import { fromUuid, messageIdFloor } from '../../domain/ids.js';
 import type { FailedAttempt, OccurrenceRecord, ScheduleChange, ShardGrant } from '../../domain/explain-facts.js';
 import type { Queryable } from '../database.js';
-import { attemptsOf, COVERING_ROWS, getRuns, LATER_ROWS, type Run } from '../runs/runs.js';
+import { attemptsOf, COVERING_ROWS, getRuns, LATER_ROWS } from '../runs/runs.js';
 
 /** How many changes are looked at: the latest. */
 const CHANGES_MAX = 500;
@@ -49,7 +49,7 @@ export async function occurrenceAround(
   const recordOf = (what: 'exact' | 'covers' | 'before'): OccurrenceRecord | null => {
     const row = rows.find((one) => one.what === what);
     const run = row === undefined ? undefined : runs.get(fromUuid(row.id));
-    return row === undefined || run === undefined ? null : { ...occurrenceRecord(run), isHeld: row.held };
+    return row === undefined || run === undefined ? null : { ...run, isHeld: row.held };
   };
   const record = recordOf('exact') ?? recordOf('covers');
   const attempts =
@@ -57,22 +57,7 @@ export async function occurrenceAround(
   return {
     record,
     before: recordOf('before'),
-    attempts: attempts.map(({ attempt, startedAtMs, endedAtMs, status, error }) => ({
-      attempt,
-      startedAtMs,
-      endedAtMs,
-      status,
-      error,
-    })),
-  };
-}
-
-function occurrenceRecord(run: Run): Omit<OccurrenceRecord, 'isHeld'> {
-  const { id, state, reason, isDeadLetter, occurrenceAtMs, coversUntilMs, dueAtMs, createdAtMs, startedAtMs } = run;
-  const { endedAtMs, nextAttemptAtMs, attempts, maxRetries, lastStatus, lastError, node } = run;
-  return {
-    ...{ id, state, reason, isDeadLetter, occurrenceAtMs, coversUntilMs, dueAtMs, createdAtMs, startedAtMs },
-    ...{ endedAtMs, nextAttemptAtMs, attempts, maxRetries, lastStatus, lastError, node },
+    attempts,
   };
 }
 

@@ -1,7 +1,9 @@
--- The occurrence of a schedule whose nominal time lies in a short stretch of time, both ends included, and the ones before it. :lowId is the
--- lowest id due at its beginning; :rowsBefore is how many rows before it may be looked at for one that covers it, :rowsAfter how many after
--- it for its own: it is due later than its nominal time where there is a delay or a window.
--- Gives at most one row of each kind: "exact", "covers" (a skipped row that stands for it too) and "before" (that was to be sent).
+-- The occurrence of a schedule whose nominal time lies in a short stretch of time, both ends included, and the ones
+-- before it. :lowId is the lowest id due at its beginning; :rowsBefore is how many rows before it may be looked at for
+-- one that covers it, :rowsAfter how many after it for its own: it is due later than its nominal time where there is a
+-- delay or a window.
+-- Gives at most one row of each kind: "exact", "covers" (a skipped row that stands for it too) and "before" (that was
+-- to be sent).
 --!not-null what, id, held
 --!type what 'exact' | 'covers' | 'before'
 with earlier as materialized (

@@ -5,7 +5,8 @@ select found.id
 from unnest(:states::text[]) as wanted (state)
 cross join lateral (
   select s.id from schedules s
-  where s.tenant_id = :tenantId and s.state <> 'active' and s.state = wanted.state and s.id >= :fromId and s.id > :afterId
+  where s.tenant_id = :tenantId and s.state <> 'active' and s.state = wanted.state and s.id >= :fromId
+    and s.id > :afterId
     and (:beforeId::text is null or s.id < :beforeId)
   order by s.id
   limit :limit

@@ -1,6 +1,6 @@
--- Schedules with occurrences under way or waiting (overlap policies "skip" and "queue"), of those given. Nothing is looked for from :untilId on
--- (release-held.sql says why).
--- Looks into every week before, since an occurrence that waits may be old: asked only for schedules whose policy needs it.
+-- Schedules with occurrences under way or waiting (overlap policies "skip" and "queue"), of those given. Nothing is
+-- looked for from :untilId on (release-held.sql says why). Looks into every week before, since an occurrence that waits
+-- may be old: asked only for schedules whose policy needs it.
 --!not-null id, waiting
 select m.tenant_id, m.schedule_id as id, (count(*) filter (where m.held))::integer as waiting
 from unnest(:tenantIds::integer[], :ids::text[]) as k (tenant_id, id)

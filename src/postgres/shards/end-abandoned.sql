@@ -1,9 +1,12 @@
--- Ends the connections on which a transaction of a process that one of these shards was granted to last has stood still for longer than
--- :idleMs, less than any transaction's limit: it was frozen, or cut off, and its locks stand in the way.
--- Gives the process's connection name, how long it stood still in milliseconds, and whether the connection could be ended.
+-- Ends the connections on which a transaction of a process that one of these shards was granted to last has stood still
+-- for longer than :idleMs, less than any transaction's limit: it was frozen, or cut off, and its locks stand in the
+-- way.
+-- Gives the process's connection name, how long it stood still in milliseconds, and whether the connection could be
+-- ended.
 --!not-null name, idle_ms, ended
 with former as (
-  select distinct left('carillon ' || node, 63) as name from shards where shard = any(:shards::smallint[]) and node is not null
+  select distinct left('carillon ' || node, 63) as name from shards where shard = any(:shards::smallint[])
+    and node is not null
 )
 select a.application_name as name,
   (extract(epoch from clock_timestamp() - a.state_change) * 1000)::integer as idle_ms,
