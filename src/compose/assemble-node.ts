@@ -7,7 +7,8 @@ import type { NodeIntake } from '../intake/node-intake.js';
 import { Recorder } from '../postgres/messages/recorder.js';
 import { readShards } from '../postgres/shards/epochs.js';
 import { Enqueuer, type Wake } from '../redis/enqueuer.js';
-import { watchRedis } from '../redis/redis-watch.js';
+import { shardKeys } from '../redis/keys.js';
+import { type RedisWatch, watchRedis } from '../redis/redis-watch.js';
 import { ShardQueue } from '../redis/shard-queue.js';
 import { actorParts } from './actor-parts.js';
 import { makeCluster, type NodeCluster } from './cluster.js';
@@ -36,12 +37,19 @@ export function assembleNode(ports: NodePorts): NodeCore {
   const queue = new ShardQueue(redis, config.CARILLON_REDIS_PREFIX, queueTimes(config), clock);
   const sweeper = makeSweeper(ports, queue);
   const recorder = makeRecorder(ports, () => sweeper.sweepSoon());
-  const cluster = makeCluster(ports, { queue, sweeper, recorder });
+  const keyOf = (shard: number): string => shardKeys(config.CARILLON_REDIS_PREFIX, shard).state;
+  const cluster = makeCluster(ports, {
+    queue,
+    sweeper,
+    recorder,
+    isRedisAvailable: (shard) => watch.isAvailable(keyOf(shard)),
+  });
   const enqueuer = makeOffers(ports, queue, cluster.wake);
+  const watch = makeWatch(ports, { ...cluster, enqueuer, keyOf });
   const intake = makeIntake(ports, recorder, enqueuer);
   const made = actorParts(ports, { queue, enqueuer, recorder, cluster });
   const parts = replace.actorParts?.(made) ?? made;
-  const life = new NodeLife(ports, { ...cluster, enqueuer, recorder }, parts);
+  const life = new NodeLife(ports, { ...cluster, enqueuer, recorder, watch }, parts);
   return {
     ...cluster,
     queue,
@@ -84,7 +92,33 @@ function makeOffers({ log, time }: NodePorts, queue: ShardQueue, wake: Wake): En
   });
 }
 
-type LivingParts = NodeCluster & { readonly enqueuer: Enqueuer; readonly recorder: Recorder };
+/** After Redis was unavailable its shards are fenced anew before their payloads are used again, then the entries that waited are enqueued. */
+function makeWatch(
+  { redis, time, log }: NodePorts,
+  {
+    holder,
+    membership,
+    enqueuer,
+    keyOf,
+  }: NodeCluster & { readonly enqueuer: Enqueuer; readonly keyOf: (shard: number) => string },
+): RedisWatch {
+  return watchRedis(redis, time, {
+    onUnavailable: (isConcerned) => holder.onRedisUnavailable((shard) => isConcerned(keyOf(shard))),
+    onBack: async (isConcerned) => {
+      await holder.onRedisBack((shard) => isConcerned(keyOf(shard)));
+      // What was given up meanwhile is acquired again.
+      membership.nudge();
+      await enqueuer.retry();
+    },
+    onFailure: (error) => log.warn({ err: error }, 'Redis is back, its shards could not be fenced yet'),
+  });
+}
+
+type LivingParts = NodeCluster & {
+  readonly enqueuer: Enqueuer;
+  readonly recorder: Recorder;
+  readonly watch: RedisWatch;
+};
 
 /** What begins and ends with a node's time in the cluster. */
 class NodeLife {
@@ -92,7 +126,6 @@ class NodeLife {
   readonly #parts: LivingParts;
   readonly #actorParts: ActorParts;
   #hasStarted = false;
-  #unwatch = (): void => undefined;
   #left: Promise<void> | null = null;
   #stopped: Promise<void> | null = null;
 
@@ -109,7 +142,7 @@ class NodeLife {
     const neverGranted = (await readShards(database)).every(({ node }) => node === null);
     if (neverGranted) await locks.bootstrapEmptyServers();
     holder.start(this.#actorParts);
-    this.#unwatch = this.#watchRedis();
+    this.#parts.watch.start();
     await channels.listen({
       onWake: (shard, dueAtMs) => void holder.wake(shard, dueAtMs),
       onFree: () => membership.nudge(),
@@ -147,23 +180,7 @@ class NodeLife {
     } finally {
       this.#parts.recorder.stop();
       await this.#parts.enqueuer.stop();
-      this.#unwatch();
+      this.#parts.watch.stop();
     }
-  }
-
-  /** After Redis was unavailable every shard is fenced anew before its payloads are believed again, then the offers that waited are made. */
-  #watchRedis(): () => void {
-    const { redis, time, log } = this.#ports;
-    const { holder, membership, enqueuer: offers } = this.#parts;
-    return watchRedis(redis, time, {
-      onUnavailable: () => holder.onRedisUnavailable(),
-      onBack: async () => {
-        await holder.onRedisBack();
-        // What was given up meanwhile is taken again.
-        membership.nudge();
-        await offers.retry();
-      },
-      onFailure: (error) => log.warn({ err: error }, 'Redis is back, its shards could not be fenced yet'),
-    });
   }
 }

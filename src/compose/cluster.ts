@@ -1,9 +1,11 @@
 // A node's part in the cluster: the channels, the holder of its shards and its membership.
 
+import { Cluster } from 'ioredis';
 import { Fencing } from '../membership/fencing.js';
 import { Membership } from '../membership/membership.js';
 import { Roster } from '../membership/roster.js';
 import { ShardHolder } from '../membership/shard-holder.js';
+import { type Locks, ShardLockRanges } from '../membership/shard-lock-ranges.js';
 import { ShardLocks } from '../membership/shard-locks.js';
 import type { Sweeper } from '../actor/sweeper.js';
 import type { Database } from '../postgres/database.js';
@@ -17,12 +19,14 @@ import {
 } from '../postgres/shards/epochs.js';
 import { Channels } from '../redis/channels.js';
 import type { ShardQueue } from '../redis/shard-queue.js';
+import { shardKeys } from '../redis/keys.js';
+import { slotRangeOf, tagsOfSlotRanges } from '../redis/slot-of-key.js';
 import { Subscriptions } from '../redis/subscriptions.js';
 import type { FencingOfHolder, NodePorts } from './ports.js';
 import { ABANDONED_AFTER_MS, DEATHS_REMEMBERED_MS } from './times.js';
 
 export interface NodeCluster {
-  readonly locks: ShardLocks;
+  readonly locks: Locks;
   readonly subscriptions: Subscriptions;
   readonly channels: Channels;
   readonly holder: ShardHolder;
@@ -35,6 +39,8 @@ interface ClusterParts {
   readonly queue: ShardQueue;
   readonly sweeper: Sweeper;
   readonly recorder: Pick<Recorder, 'isAvailable' | 'probe'>;
+  /** Whether the Redis server of a shard is available, as far as is known. */
+  readonly isRedisAvailable: (shard: number) => boolean;
 }
 
 export function makeCluster(ports: NodePorts, parts: ClusterParts): NodeCluster {
@@ -42,11 +48,7 @@ export function makeCluster(ports: NodePorts, parts: ClusterParts): NodeCluster 
   const prefix = config.CARILLON_REDIS_PREFIX;
   const subscriptions = new Subscriptions(ports.subscriber);
   const channels = new Channels(redis, subscriptions, prefix);
-  const locks = new ShardLocks(
-    ports.lockServers,
-    { keyPrefix: `${prefix}:{locks}:`, leaseMs: config.CARILLON_LEASE_MS },
-    time,
-  );
+  const locks = makeLocks(ports);
   const fencing = makeFencing(ports, parts.queue);
   const holder = new ShardHolder({
     fencing: replace.fencing?.(fencing) ?? fencing,
@@ -68,6 +70,19 @@ export function makeCluster(ports: NodePorts, parts: ClusterParts): NodeCluster 
   return { locks, subscriptions, channels, holder, membership, wake };
 }
 
+/** Ranges of slots whose shards have their locks together: so many scripts a heartbeat, and runs of slots that masters share are few. */
+const LOCK_RANGES = 16;
+
+function makeLocks({ config, lockServers, time }: NodePorts): Locks {
+  const prefix = config.CARILLON_REDIS_PREFIX;
+  const locksOf = (tag: string): ShardLocks =>
+    new ShardLocks(lockServers, { keyPrefix: `${prefix}:{${tag}}:`, leaseMs: config.CARILLON_LEASE_MS }, time);
+  if (!(lockServers[0] instanceof Cluster)) return locksOf('locks');
+  return new ShardLockRanges(tagsOfSlotRanges('locks', LOCK_RANGES).map(locksOf), (shard) =>
+    slotRangeOf(shardKeys(prefix, shard).state, LOCK_RANGES),
+  );
+}
+
 function makeFencing({ database, identity, log, replace = {} }: NodePorts, queue: ShardQueue): FencingOfHolder {
   const authority = epochAuthority(database);
   return new Fencing({ authority: replace.authority?.(authority) ?? authority, queue, node: identity, log });
@@ -85,10 +100,10 @@ function epochAuthority(database: Database): ConstructorParameters<typeof Fencin
 
 function makeMembership(
   ports: NodePorts,
-  parts: Pick<ClusterParts, 'recorder'> & Pick<NodeCluster, 'locks' | 'holder' | 'channels'>,
+  parts: Pick<ClusterParts, 'recorder' | 'isRedisAvailable'> & Pick<NodeCluster, 'locks' | 'holder' | 'channels'>,
 ): Membership {
   const { config, redis, identity, time, log, hooks, replace = {} } = ports;
-  const { recorder, locks, holder, channels } = parts;
+  const { recorder, isRedisAvailable, locks, holder, channels } = parts;
   const roster = new Roster(redis, {
     prefix: config.CARILLON_REDIS_PREFIX,
     shards: config.CARILLON_SHARDS,
@@ -102,6 +117,7 @@ function makeMembership(
     channels,
     time,
     isPostgresAvailable: () => recorder.isAvailable,
+    isRedisAvailable,
     probePostgres: (quietMs, withinMs) => recorder.probe(quietMs, withinMs),
     log,
     events: hooks.membership,

@@ -4,7 +4,7 @@ import type { Semaphore } from '../actor/semaphore.js';
 import type { Sweeper } from '../actor/sweeper.js';
 import type { Membership } from '../membership/membership.js';
 import type { ShardHolder } from '../membership/shard-holder.js';
-import type { ShardLocks } from '../membership/shard-locks.js';
+import type { Locks } from '../membership/shard-lock-ranges.js';
 import type { Enqueuer } from '../redis/enqueuer.js';
 import type { ClockCheck } from '../postgres/clock-check.js';
 import type { Recorder } from '../postgres/messages/recorder.js';
@@ -14,7 +14,7 @@ export function watchLevels(
   metrics: NodeMetrics,
   parts: {
     holder: Pick<ShardHolder, 'owned' | 'inFlight'>;
-    locks: Pick<ShardLocks, 'oldestMs'>;
+    locks: Pick<Locks, 'oldestMs'>;
     semaphore: Pick<Semaphore, 'free'>;
     recorder: Pick<Recorder, 'isAvailable' | 'backlog'>;
     redis: { readonly status: string };

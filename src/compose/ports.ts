@@ -10,7 +10,7 @@ import type { IntakeOffers } from '../intake/node-intake.js';
 import type { EpochAuthority, Fencing } from '../membership/fencing.js';
 import type { MembershipParts } from '../membership/membership.js';
 import type { ShardHolder } from '../membership/shard-holder.js';
-import type { ShardLocks } from '../membership/shard-locks.js';
+import type { Locks } from '../membership/shard-lock-ranges.js';
 import type { Database } from '../postgres/database.js';
 import type { SubscriberClient } from '../redis/subscriptions.js';
 import type { NodeHooks } from './hooks.js';
@@ -45,7 +45,7 @@ export type FencingOfHolder = Pick<Fencing, 'acquire' | 'renew' | 'superseded'>;
 export interface Replacements {
   readonly authority?: (authority: EpochAuthority) => EpochAuthority;
   readonly fencing?: (fencing: FencingOfHolder) => FencingOfHolder;
-  readonly locks?: (locks: ShardLocks, holder: ShardHolder) => LocksOfMembership;
+  readonly locks?: (locks: Locks, holder: ShardHolder) => LocksOfMembership;
   readonly roster?: (roster: RosterOfMembership) => RosterOfMembership;
   readonly intakeOffers?: (enqueuer: IntakeOffers) => IntakeOffers;
   readonly actorParts?: (parts: ActorParts) => ActorParts;

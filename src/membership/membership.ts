@@ -46,6 +46,8 @@ export interface MembershipParts {
   readonly time: ProcessTime;
   /** Nobody takes shards while PostgreSQL is unavailable: no epoch could be granted. */
   readonly isPostgresAvailable: () => boolean;
+  /** Whether the Redis server of a shard is available: nobody acquires a shard that cannot be fenced. */
+  readonly isRedisAvailable: (shard: number) => boolean;
   /** Looks for a sign of life of PostgreSQL, if there was none for `quietMs`, for at most `withinMs`. Does not throw. */
   readonly probePostgres: (quietMs: number, withinMs: number) => Promise<void>;
   readonly settings: MembershipSettings;
@@ -278,7 +280,7 @@ export class Membership {
   }
 
   async #rebalanceOnce(): Promise<void> {
-    const { holder, settings, isPostgresAvailable: isTableAvailable } = this.#parts;
+    const { holder, settings, isPostgresAvailable: isTableAvailable, isRedisAvailable } = this.#parts;
     const { id, handoversMax } = settings;
     await this.#quietly('rebalance', async () => {
       const owned = new Set(holder.owned());
@@ -289,7 +291,11 @@ export class Membership {
       const members = eligibleMembers(view, settings);
       const plan = planOwners(members, view.owners, joining(view, members));
       const isDue = (owner: string, shard: number): boolean =>
-        owner === id && !owned.has(shard) && !this.#moving.has(shard) && isFree(view, shard, id);
+        owner === id &&
+        !owned.has(shard) &&
+        !this.#moving.has(shard) &&
+        isFree(view, shard, id) &&
+        isRedisAvailable(shard);
       const ability = this.#ability();
       const most = isStarting(view, settings) || ability === 'unable' ? owned.size : handoversMax;
       if (ability !== 'perhaps')

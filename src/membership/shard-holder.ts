@@ -148,17 +148,17 @@ export class ShardHolder {
     return this.#renewals.add({ shard, refusedEpoch });
   }
 
-  /** Redis became unavailable: what it will have when it is back may be older than what it was told. */
-  onRedisUnavailable(): void {
-    for (const actor of this.#actors.values()) actor.suspend();
+  /** The Redis server of these shards became unavailable: what it will have when it is back may be older than what it was told. */
+  onRedisUnavailable(isConcerned: (shard: number) => boolean): void {
+    for (const [shard, actor] of this.#actors) if (isConcerned(shard)) actor.suspend();
   }
 
   /**
-   * Redis is back after it was unavailable: every shard gets a new epoch and is fenced again. If it is another run of Redis, the fence says so, and
-   * the shard is filled again from PostgreSQL.
+   * The Redis server of these shards is back after it was unavailable: each gets a new epoch and is fenced again. If it is another run of Redis, the
+   * fence says so, and the shard is filled again from PostgreSQL.
    */
-  async onRedisBack(): Promise<void> {
-    const shards = this.owned();
+  async onRedisBack(isConcerned: (shard: number) => boolean): Promise<void> {
+    const shards = this.owned().filter(isConcerned);
     const renewals = shards.map((shard) => ({ shard, refusedEpoch: null }));
     const epochs = await this.#renewals.addAll(renewals);
     // The others have another owner by PostgreSQL.

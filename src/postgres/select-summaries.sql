@@ -1,4 +1,5 @@
--- The BRIN indexes of all weeks, in the order of their names, with the sizes of their tables and whether PostgreSQL summarizes them by itself.
+-- The BRIN indexes of all weeks, in the order of their names, with the sizes of their tables and whether PostgreSQL
+-- summarizes them by itself.
 --!not-null name, bytes, automatic
 select i.relname as name, pg_relation_size(x.indrelid)::float8 as bytes,
   coalesce(i.reloptions @> array['autosummarize=on'], false) as automatic

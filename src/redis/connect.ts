@@ -128,10 +128,11 @@ type Access = Omit<ClusterForm, 'kind' | 'nodes'>;
 /** Replies keep the shape they have always had. */
 type Options = Omit<RedisOptions, 'replyMapping'>;
 
-/** A cluster client that says 'moved' before it follows a redirection to another master. */
+/** A cluster client that emits 'moved', with the slot, before it follows a redirection to another master. */
 class RedirectedCluster extends Cluster {
   override handleError(error: Error, ttl: { value?: number }, handlers: unknown): void {
-    if (error.message.startsWith('MOVED ')) this.emit('moved');
+    const slot = /^MOVED (\d+) /.exec(error.message)?.[1];
+    if (slot !== undefined) this.emit('moved', Number(slot));
     super.handleError(error, ttl, handlers);
   }
 }

@@ -13,7 +13,7 @@ import type { NodeIntake } from '../../src/intake/node-intake.js';
 import type { EpochAuthority } from '../../src/membership/fencing.js';
 import type { Acceptance } from '../../src/postgres/messages/accepts.js';
 import type { ShardHolder } from '../../src/membership/shard-holder.js';
-import type { ShardLocks } from '../../src/membership/shard-locks.js';
+import type { Locks } from '../../src/membership/shard-lock-ranges.js';
 import { redisClient, subscriberClient, postgresClient } from './clients.js';
 import type { Destinations } from './destinations.js';
 import { Link, type LinkTroubles } from './link.js';
@@ -134,7 +134,7 @@ export class SimulatedNode {
     return this.process.id;
   }
 
-  get locks(): ShardLocks {
+  get locks(): Locks {
     return this.#core.locks;
   }
 

@@ -42,6 +42,7 @@ it('a nudge before the start begins no heartbeat, and the start does', async () 
       },
     },
     isPostgresAvailable: () => true,
+    isRedisAvailable: () => true,
     probePostgres: () => Promise.resolve(),
     settings: { id: 'a-1', name: 'a', leaseMs: 5_000, heartbeatMs: 1_000, joinGraceMs: 6_000, handoversMax: 32 },
     events: { onHandedOver: () => undefined, onAcquired: () => undefined, onExpired: () => undefined },
