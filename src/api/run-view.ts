@@ -3,9 +3,8 @@
 import { deadLetterId } from '../domain/dead-letter.js';
 import { toWireMessageId } from '../domain/ids.js';
 import type { HeaderMap } from '../domain/message.js';
-import type { AttemptRecord } from '../postgres/events/events.js';
+import type { AttemptRecord, Run } from '../domain/run.js';
 import type { MessageRecord } from '../postgres/messages/message-reads.js';
-import type { Run } from '../postgres/runs/runs.js';
 import { answerHeaders, bytesView, headerText, present } from './message-view.js';
 
 /** One row of the record. */

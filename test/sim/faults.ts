@@ -103,7 +103,9 @@ export class Faults {
   get arePast(): boolean {
     const { redis, lockServers, postgres } = this.#around;
     const servers = [redis, postgres, ...lockServers].every((server) => server.isUp && !server.isFrozen);
-    return servers && this.#startingAgain === 0 && this.live.every(isWell);
+    // What a dead node had sent may still be on its way, and says that it lives.
+    const isQuiet = this.nodes.every(({ links }) => links.every((link) => !link.isStalled));
+    return servers && isQuiet && this.#startingAgain === 0 && this.live.every(isWell);
   }
 
   #next(): void {

@@ -64,7 +64,7 @@ async function play(step: Step, on: Play): Promise<void> {
       await open.queue.complete(on.shard, EPOCH, horizonAtMs);
       return;
     case 'cancel-row':
-      await table.database.run('cancel-messages', [table.tenantId, [message.id], new Date().toISOString()]);
+      await table.database.run('cancel-messages', { tenantId: table.tenantId, ids: [message.id], nowMs: Date.now() });
       return;
     case 'fire':
       throw new Error('the test fires by itself');

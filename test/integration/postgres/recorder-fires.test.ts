@@ -124,7 +124,7 @@ describe('a fire', () => {
     expect((await table.recorder.fire(fireOf(edited))).result).toBe('changed');
 
     const deleted = await save('deleted', {});
-    await table.database.run('delete-schedule', [deleted.tenantId, deleted.id]);
+    await table.database.run('delete-schedule', { tenantId: deleted.tenantId, id: deleted.id });
     expect((await table.recorder.fire(fireOf(deleted))).result).toBe('changed');
     expect(await rows(paused)).toEqual([{ state: 'skipped', reason: 'paused', held: false }]);
     for (const one of [edited, deleted]) expect(await rows(one)).toEqual([]);

@@ -31,7 +31,7 @@ async function attempts(message: Message): Promise<unknown[]> {
 }
 
 async function cancel(message: Message): Promise<void> {
-  await table.database.run('cancel-messages', [message.tenantId, [message.id], new Date().toISOString()]);
+  await table.database.run('cancel-messages', { tenantId: message.tenantId, ids: [message.id], nowMs: Date.now() });
 }
 
 const failed = { state: 'failed', attempt: 4 } as const;
