@@ -1,7 +1,7 @@
 /** BullMQ as a contender: a worker process, and its queue as a producer sees it. */
 import { addJobs, openQueue, redisConnection, type BenchJob } from './bullmq-queue.js';
 import { Child } from './child.js';
-import type { Course } from './course.js';
+import type { Harness } from './harness.js';
 
 export interface BullmqSide {
   readonly pid: number;
@@ -12,9 +12,9 @@ export interface BullmqSide {
   stop(): Promise<void>;
 }
 
-export async function startBullmq(course: Course, concurrency: number): Promise<BullmqSide> {
-  const connection = redisConnection(course.stores.redis.url);
-  const worker = new Child('bullmq-worker.js', { url: course.url, concurrency, connection });
+export async function startBullmq(harness: Harness, concurrency: number): Promise<BullmqSide> {
+  const connection = redisConnection(harness.stores.redis.url);
+  const worker = new Child('bullmq-worker.js', { url: harness.url, concurrency, connection });
   const queue = openQueue(connection);
   await worker.next('ready');
   return {

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { untilReady } from '../cluster/nodes/node-process.js';
 import { freePort } from '../cluster/system/ports.js';
-import { now } from './course.js';
+import { now } from './harness.js';
 import { bodyOf, SIGNING_KEY } from './signed-post.js';
 import { DUE_HEADER } from './receiver-headers.js';
 import type { BenchStores } from './stores.js';

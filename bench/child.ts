@@ -1,7 +1,7 @@
 /** Typed messages between the benchmark and the processes it forks. */
 import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { now } from './course.js';
+import { now } from './harness.js';
 
 /** What a child says; which fields a kind has is between the child and its starter. */
 export interface Note {

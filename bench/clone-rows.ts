@@ -33,11 +33,11 @@ const SCHEDULE_ID = (family: string, number: string): string => `'${family}-' ||
 export const FILLED_FAMILY = 'job';
 
 /** As ids.ts does: 48 bits of time, then version and chance, which a random UUID brings along. */
-const MESSAGE_ID = (timeMs: string, chance: string): string =>
-  `(lpad(to_hex(${timeMs}), 12, '0') || '7' || substr(${chance}, 14))::uuid`;
+const MESSAGE_ID = (timeMs: string, random: string): string =>
+  `(lpad(to_hex(${timeMs}), 12, '0') || '7' || substr(${random}, 14))::uuid`;
 /** As shard.ts does. */
-const SHARD_OF_MESSAGE = (chance: string, shards: number): string =>
-  `(('x' || substr(${chance}, 25))::bit(32)::bigint % ${shards})::smallint`;
+const SHARD_OF_MESSAGE = (random: string, shards: number): string =>
+  `(('x' || substr(${random}, 25))::bit(32)::bigint % ${shards})::smallint`;
 /** As `bodyOf` in signed-post.ts: 200 bytes. */
 const BODY = (number: string): string =>
   `convert_to('{"n":' || ${number} || ',"pad":"' || repeat('x', 185 - length((${number})::text)) || '"}', 'UTF8')`;

@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { startHaproxy } from '../cluster/haproxy/haproxy.js';
 import { freePort } from '../cluster/system/ports.js';
 import { type CarillonNode, publishAll, startCarillon } from './carillon-node.js';
-import { expectMessages, now, onCourse, sleep, sleepUntil, type Course } from './course.js';
+import { expectMessages, now, onHarness, sleep, sleepUntil, type Harness } from './harness.js';
 import { median, printTable, rounded, writeRecord } from './figures.js';
 import { cpuSeconds } from './machine.js';
 import { type Cpu, perThousand } from './meter.js';
@@ -33,39 +33,39 @@ const options = parseArgs({
   },
 }).values;
 
-interface Heat {
+interface Trial {
   readonly nodes: number;
   readonly perSecond: number;
   /** CPU seconds for 1,000 deliveries, of all nodes together; without the load balancer and the receiver. */
   readonly cpu: Cpu;
 }
 
-async function main(course: Course): Promise<void> {
+async function main(harness: Harness): Promise<void> {
   const sizes = options.nodes.split(',').map(Number);
-  const heats: Heat[] = [];
+  const trials: Trial[] = [];
   for (let round = 0; round < Number(options.rounds); round++) {
     for (const nodes of round % 2 === 0 ? sizes : [...sizes].reverse()) {
-      await course.stores.flushRedis();
-      const heat = await run(course, nodes);
-      const { node, redis, postgres } = heat.cpu;
+      await harness.stores.flushRedis();
+      const trial = await run(harness, nodes);
+      const { node, redis, postgres } = trial.cpu;
       console.error(
-        `${heat.nodes} nodes: ${heat.perSecond} deliveries a second; CPU s/1,000: ${node} ${redis} ${postgres}`,
+        `${trial.nodes} nodes: ${trial.perSecond} deliveries a second; CPU s/1,000: ${node} ${redis} ${postgres}`,
       );
-      heats.push(heat);
+      trials.push(trial);
     }
   }
   const medians = sizes.map((nodes) => {
-    const ofSize = heats.filter((heat) => heat.nodes === nodes);
-    const middle = (figure: (heat: Heat) => number): number => rounded(median(ofSize.map(figure)), 4);
+    const ofSize = trials.filter((trial) => trial.nodes === nodes);
+    const middle = (figure: (trial: Trial) => number): number => rounded(median(ofSize.map(figure)), 4);
     const cpu = {
-      node: middle((heat) => heat.cpu.node),
-      redis: middle((heat) => heat.cpu.redis),
-      postgres: middle((heat) => heat.cpu.postgres),
+      node: middle((trial) => trial.cpu.node),
+      redis: middle((trial) => trial.cpu.redis),
+      postgres: middle((trial) => trial.cpu.postgres),
     };
-    return { nodes, perSecond: middle((heat) => heat.perSecond), cpu };
+    return { nodes, perSecond: middle((trial) => trial.perSecond), cpu };
   });
-  const figures = { messages: Number(options.messages), concurrency: Number(options.concurrency), medians, heats };
-  if (!options['no-record']) writeRecord('cluster', course.stores.versions, figures);
+  const figures = { messages: Number(options.messages), concurrency: Number(options.concurrency), medians, trials };
+  if (!options['no-record']) writeRecord('cluster', harness.stores.versions, figures);
   if (options.json) console.log(JSON.stringify(figures));
   else
     printTable(
@@ -74,22 +74,22 @@ async function main(course: Course): Promise<void> {
     );
 }
 
-async function run(course: Course, count: number): Promise<Heat> {
+async function run(harness: Harness, count: number): Promise<Trial> {
   const names = Array.from({ length: count }, (_, index) => `node-${index + 1}`);
   const share = Math.ceil(Number(options.concurrency) / count);
   const nodes: CarillonNode[] = [];
   const nodeArguments = options.profile ? profilingArguments() : [];
   try {
-    nodes.push(...(await Promise.all(names.map((name) => startCarillon(course.stores, share, nodeArguments, name)))));
+    nodes.push(...(await Promise.all(names.map((name) => startCarillon(harness.stores, share, nodeArguments, name)))));
     const haproxy = await startHaproxy({
-      dir: path.join(course.stores.folder, 'haproxy'),
+      dir: path.join(harness.stores.folder, 'haproxy'),
       port: await freePort(),
       nodes: nodes.map(({ port }, index) => ({ name: names[index] ?? '', port })),
     });
     try {
       await sleep(SHARING_MS);
-      await deliver(course, haproxy.url, WARM_UP * count);
-      return { nodes: count, ...(await measure(course, haproxy.url, nodes)) };
+      await deliver(harness, haproxy.url, WARM_UP * count);
+      return { nodes: count, ...(await measure(harness, haproxy.url, nodes)) };
     } finally {
       await haproxy.stop();
     }
@@ -98,35 +98,40 @@ async function run(course: Course, count: number): Promise<Heat> {
   }
 }
 
-async function measure(course: Course, api: string, nodes: readonly CarillonNode[]): Promise<Omit<Heat, 'nodes'>> {
+async function measure(harness: Harness, api: string, nodes: readonly CarillonNode[]): Promise<Omit<Trial, 'nodes'>> {
   const messages = Number(options.messages);
-  if (options.profile) await resetCounters(course.stores);
+  if (options.profile) await resetCounters(harness.stores);
   const cpu = (): Cpu => ({
     node: nodes.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0),
-    redis: cpuSeconds(course.stores.redis.pid),
-    postgres: cpuSeconds(course.stores.postgres.pid),
+    redis: cpuSeconds(harness.stores.redis.pid),
+    postgres: cpuSeconds(harness.stores.postgres.pid),
   });
   let from = cpu();
-  const durationMs = await deliver(course, api, messages, () => (from = cpu()));
+  const durationMs = await deliver(harness, api, messages, () => (from = cpu()));
   const to = cpu();
-  if (options.profile) await printCounters(course.stores);
+  if (options.profile) await printCounters(harness.stores);
   const used = { node: to.node - from.node, redis: to.redis - from.redis, postgres: to.postgres - from.postgres };
   return { perSecond: Math.round((messages / durationMs) * 1_000), cpu: perThousand(used, messages) };
 }
 
 /** Publishes ahead and waits until all are recorded. Gives the time from when they were due; `onDue` is told when that is. */
-async function deliver(course: Course, api: string, messages: number, onDue = (): void => undefined): Promise<number> {
-  const arrived = await expectMessages(course, messages);
+async function deliver(
+  harness: Harness,
+  api: string,
+  messages: number,
+  onDue = (): void => undefined,
+): Promise<number> {
+  const arrived = await expectMessages(harness, messages);
   const dueAtMs = Date.now() + LEAD_MS;
   const due = Array.from({ length: messages }, (_, index) => ({ index, dueAtMs }));
-  await publishAll(api, course.url, due, { tellDue: false });
+  await publishAll(api, harness.url, due, { tellDue: false });
   await sleepUntil(dueAtMs);
   onDue();
   await arrived();
-  const { table } = course.stores;
+  const { table } = harness.stores;
   const pending = { name: 'any-pending', text: `select 1 from messages where state = 'pending' limit 1` };
   while ((await table.query(pending)).rowCount !== 0) await sleep(POLL_MS);
   return now() - dueAtMs;
 }
 
-await onCourse({ postgresSettings: options.profile ? COUNTING_STATEMENTS : {} }, main);
+await onHarness({ postgresSettings: options.profile ? COUNTING_STATEMENTS : {} }, main);

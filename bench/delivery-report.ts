@@ -2,11 +2,11 @@
 import { median, printTable, rounded } from './figures.js';
 import { total, type Cpu } from './meter.js';
 
-export type Contender = 'floor' | 'carillon' | 'bullmq';
+export type Subject = 'floor' | 'carillon' | 'bullmq';
 
 /** One contender's turn. CPU in seconds for 1,000 messages. */
-export interface Heat {
-  readonly contender: Contender;
+export interface Trial {
+  readonly subject: Subject;
   readonly concurrency: number;
   readonly perSecond: number;
   readonly cpu: Cpu;
@@ -20,51 +20,51 @@ export interface Heat {
   readonly loadAverage: number;
 }
 
-export type MedianHeat = Omit<Heat, 'loadAverage' | 'besideCpu'>;
+export type MedianTrial = Omit<Trial, 'loadAverage' | 'besideCpu'>;
 
-export function mediansOf(heats: readonly Heat[]): MedianHeat[] {
-  const groups = new Map<string, Heat[]>();
-  for (const heat of heats) {
-    const name = `${heat.concurrency} ${heat.contender}`;
-    groups.set(name, [...(groups.get(name) ?? []), heat]);
+export function mediansOf(trials: readonly Trial[]): MedianTrial[] {
+  const groups = new Map<string, Trial[]>();
+  for (const trial of trials) {
+    const name = `${trial.concurrency} ${trial.subject}`;
+    groups.set(name, [...(groups.get(name) ?? []), trial]);
   }
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
     if (first === undefined) return [];
-    const middle = (value: (heat: Heat) => number): number => rounded(median(group.map(value)), 4);
-    const middleCpu = (cpu: (heat: Heat) => Cpu): Cpu => ({
-      node: middle((heat) => cpu(heat).node),
-      redis: middle((heat) => cpu(heat).redis),
-      postgres: middle((heat) => cpu(heat).postgres),
+    const middle = (value: (trial: Trial) => number): number => rounded(median(group.map(value)), 4);
+    const middleCpu = (cpu: (trial: Trial) => Cpu): Cpu => ({
+      node: middle((trial) => cpu(trial).node),
+      redis: middle((trial) => cpu(trial).redis),
+      postgres: middle((trial) => cpu(trial).postgres),
     });
     return {
-      contender: first.contender,
+      subject: first.subject,
       concurrency: first.concurrency,
-      perSecond: Math.round(middle((heat) => heat.perSecond)),
-      cpu: middleCpu((heat) => heat.cpu),
-      receiverCpu: middle((heat) => heat.receiverCpu),
-      acceptCpu: first.acceptCpu === null ? null : middleCpu((heat) => heat.acceptCpu ?? heat.cpu),
-      otherCores: middle((heat) => heat.otherCores),
+      perSecond: Math.round(middle((trial) => trial.perSecond)),
+      cpu: middleCpu((trial) => trial.cpu),
+      receiverCpu: middle((trial) => trial.receiverCpu),
+      acceptCpu: first.acceptCpu === null ? null : middleCpu((trial) => trial.acceptCpu ?? trial.cpu),
+      otherCores: middle((trial) => trial.otherCores),
     };
   });
 }
 
-export function printMedians(medians: readonly MedianHeat[]): void {
+export function printMedians(medians: readonly MedianTrial[]): void {
   printTable(
     [
       ...['', 'at once', 'a second', '× BullMQ', '× floor', 'CPU', '× BullMQ', 'node', 'Redis', 'PostgreSQL'],
       ...['accept', 'receiver', 'others'],
     ],
     medians.map((row) => {
-      const to = (contender: Contender, value: (heat: MedianHeat) => number): string => {
-        const other = medians.find((one) => one.concurrency === row.concurrency && one.contender === contender);
+      const to = (subject: Subject, value: (trial: MedianTrial) => number): string => {
+        const other = medians.find((one) => one.concurrency === row.concurrency && one.subject === subject);
         return other === undefined ? '' : (value(row) / value(other)).toFixed(2);
       };
       const { cpu } = row;
       return [
-        ...[row.contender, row.concurrency, row.perSecond],
-        ...[to('bullmq', (heat) => heat.perSecond), to('floor', (heat) => heat.perSecond)],
-        ...[total(cpu).toFixed(3), to('bullmq', (heat) => total(heat.cpu))],
+        ...[row.subject, row.concurrency, row.perSecond],
+        ...[to('bullmq', (trial) => trial.perSecond), to('floor', (trial) => trial.perSecond)],
+        ...[total(cpu).toFixed(3), to('bullmq', (trial) => total(trial.cpu))],
         ...[cpu.node.toFixed(3), cpu.redis.toFixed(3), cpu.postgres.toFixed(3)],
         row.acceptCpu === null ? '' : total(row.acceptCpu).toFixed(3),
         ...[row.receiverCpu.toFixed(3), row.otherCores.toFixed(2)],
@@ -73,11 +73,11 @@ export function printMedians(medians: readonly MedianHeat[]): void {
   );
 }
 
-export function describeHeat(heat: Heat): string {
-  const { contender, concurrency, perSecond, cpu, otherCores } = heat;
+export function describeTrial(trial: Trial): string {
+  const { subject: contender, concurrency, perSecond, cpu, otherCores } = trial;
   return (
     `${contender.padEnd(9)} ${String(concurrency).padStart(4)} at once: ${String(perSecond).padStart(6)} a second, ` +
     `CPU ${total(cpu).toFixed(3)} (node ${cpu.node.toFixed(3)}, Redis ${cpu.redis.toFixed(3)}, PostgreSQL ${cpu.postgres.toFixed(3)}), ` +
-    `others used ${otherCores.toFixed(2)} cores, load ${heat.loadAverage.toFixed(1)}`
+    `others used ${otherCores.toFixed(2)} cores, load ${trial.loadAverage.toFixed(1)}`
   );
 }

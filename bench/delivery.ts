@@ -6,10 +6,10 @@
  * the rounds. heats.ts says what a heat is.
  */
 import { parseArgs } from 'node:util';
-import { onCourse, type Course } from './course.js';
-import { describeHeat, mediansOf, printMedians, type Heat } from './delivery-report.js';
+import { onHarness, type Harness } from './harness.js';
+import { describeTrial, mediansOf, printMedians, type Trial } from './delivery-report.js';
 import { writeRecord } from './figures.js';
-import { HEATS, type Task } from './heats.js';
+import { HEATS, type Task } from './trials.js';
 import { COUNTING_STATEMENTS } from './profile.js';
 
 const CONTENDERS = ['floor', 'carillon', 'bullmq'] as const;
@@ -27,17 +27,17 @@ const options = parseArgs({
   },
 }).values;
 
-async function main(course: Course): Promise<void> {
-  const heats = await runAll(course);
-  const medians = mediansOf(heats);
+async function main(harness: Harness): Promise<void> {
+  const trials = await runAll(harness);
+  const medians = mediansOf(trials);
   const figures = {
     messages: Number(options.messages),
     bodyBytes: 200,
     rounds: Number(options.rounds),
     medians,
-    heats,
+    trials,
   };
-  if (!options['no-record'] && !options.profile) writeRecord('delivery', course.stores.versions, figures);
+  if (!options['no-record'] && !options.profile) writeRecord('delivery', harness.stores.versions, figures);
   if (options.json) {
     console.log(JSON.stringify(figures));
   } else {
@@ -46,23 +46,23 @@ async function main(course: Course): Promise<void> {
   }
 }
 
-async function runAll(course: Course): Promise<Heat[]> {
+async function runAll(harness: Harness): Promise<Trial[]> {
   const contenders = CONTENDERS.filter((name) => options.only.split(',').includes(name));
-  const heats: Heat[] = [];
+  const trials: Trial[] = [];
   for (const concurrency of options.concurrency.split(',').map(Number)) {
     const { profile } = options;
-    const task: Task = { course, messages: Number(options.messages), concurrency, profile };
+    const task: Task = { harness, messages: Number(options.messages), concurrency, profile };
     for (let round = 0; round < Number(options.rounds); round++) {
       for (let turn = 0; turn < contenders.length; turn++) {
-        const contender = contenders[(round + turn) % contenders.length] ?? 'floor';
-        await course.stores.flushRedis();
-        const heat = await HEATS[contender](task);
-        if (!options.json) console.error(describeHeat(heat));
-        heats.push(heat);
+        const subject = contenders[(round + turn) % contenders.length] ?? 'floor';
+        await harness.stores.flushRedis();
+        const trial = await HEATS[subject](task);
+        if (!options.json) console.error(describeTrial(trial));
+        trials.push(trial);
       }
     }
   }
-  return heats;
+  return trials;
 }
 
-await onCourse({ postgresSettings: options.profile ? COUNTING_STATEMENTS : {} }, main);
+await onHarness({ postgresSettings: options.profile ? COUNTING_STATEMENTS : {} }, main);

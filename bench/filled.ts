@@ -7,11 +7,11 @@ import pg from 'pg';
 import { messageIdFloor } from '../src/domain/ids.js';
 import { startCarillon, type CarillonNode } from './carillon-node.js';
 import { checkClones, cloneHistory, cloneMessages, cloneSchedules, TEMPLATES, type Chunk } from './clone-rows.js';
-import { sleep, type Course } from './course.js';
+import { sleep, type Harness } from './harness.js';
 import { bodyOf } from './signed-post.js';
 import type { BenchStores } from './stores.js';
 
-export interface FilledTable {
+export interface FilledDatabase {
   /** The course's stores, with this database. */
   readonly stores: BenchStores;
   /** Messages, and as many schedules. */
@@ -49,14 +49,14 @@ const MIGRATIONS = new URL('../src/postgres/migrations/', import.meta.url);
 const POLL_MS = 50;
 
 /** Opens the table with so many rows; fills it first where it has not been. */
-export async function filledTable(course: Course, rows: number): Promise<FilledTable> {
-  const shards = course.stores.nodeSettings.CARILLON_SHARDS;
+export async function filledDatabase(harness: Harness, rows: number): Promise<FilledDatabase> {
+  const shards = harness.stores.nodeSettings.CARILLON_SHARDS;
   // A table is made for one number of shards.
   const name = `rows_${rows}${shards === undefined ? '' : `_in_${shards}`}`;
-  await makeDatabase(course.stores, name);
-  const stores = await onDatabase(course.stores, name);
+  await makeDatabase(harness.stores, name);
+  const stores = await onDatabase(harness.stores, name);
   const prefix = { CARILLON_REDIS_PREFIX: name };
-  const filling = (await readFilling(stores)) ?? (await fill(course, stores, rows, prefix));
+  const filling = (await readFilling(stores)) ?? (await fill(harness, stores, rows, prefix));
   return {
     stores,
     rows,
@@ -68,7 +68,7 @@ export async function filledTable(course: Course, rows: number): Promise<FilledT
   };
 }
 
-type Filling = Pick<FilledTable, 'messageBytes' | 'scheduleBytes' | 'history' | 'fillSeconds'>;
+type Filling = Pick<FilledDatabase, 'messageBytes' | 'scheduleBytes' | 'history' | 'fillSeconds'>;
 
 async function makeDatabase({ table }: BenchStores, name: string): Promise<void> {
   const { rowCount } = await table.query('select 1 from pg_database where datname = $1', [name]);
@@ -102,15 +102,15 @@ async function readFilling({ table }: BenchStores): Promise<Filling | null> {
 }
 
 async function fill(
-  course: Course,
+  harness: Harness,
   stores: BenchStores,
   rows: number,
-  prefix: FilledTable['prefix'],
+  prefix: FilledDatabase['prefix'],
 ): Promise<Filling> {
   const startedAtMs = performance.now();
   const node = await startCarillon(stores, 50, [], 'node-1', prefix);
   try {
-    await makeTemplates(course, stores, node);
+    await makeTemplates(harness, stores, node);
   } finally {
     await node.stop();
   }
@@ -140,11 +140,11 @@ async function fill(
 }
 
 /** One message, one schedule and one occurrence by way of the API, of which all rows are copies. */
-async function makeTemplates(course: Course, { table }: BenchStores, node: CarillonNode): Promise<void> {
+async function makeTemplates(harness: Harness, { table }: BenchStores, node: CarillonNode): Promise<void> {
   const json = { 'Content-Type': 'application/json' };
   await node.publish(NOWHERE, [{ index: 0, dueAtMs: Date.now() + LAST_DUE_MS }]);
   await node.schedule(TEMPLATE, '0 0 1 1 *', NOWHERE, json, bodyOf(0));
-  await node.schedule(`${TEMPLATE}-ran`, '* * * * * *', course.url, json, bodyOf(0));
+  await node.schedule(`${TEMPLATE}-ran`, '* * * * * *', harness.url, json, bodyOf(0));
   const ran = `select * from messages where schedule_id = '${TEMPLATE}-ran' and state = 'delivered' limit 1`;
   while ((await table.query(ran)).rowCount === 0) await sleep(POLL_MS);
   await table.query('create schema bench');

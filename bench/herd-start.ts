@@ -1,9 +1,9 @@
 /** Brings very many schedules with the same time into a table, and a node that is up and warm before that time comes. */
 import { startCarillon, type CarillonNode } from './carillon-node.js';
 import { cloneHerd } from './clone-rows.js';
-import { warmUp, type Course } from './course.js';
-import type { FilledTable } from './filled.js';
-import { dueTogether } from './heats.js';
+import { warmUp, type Harness } from './harness.js';
+import type { FilledDatabase } from './filled.js';
+import { dueTogether } from './trials.js';
 import { untilSwept } from './queue-use.js';
 
 const SECOND_MS = 1_000;
@@ -17,8 +17,8 @@ export interface WaitingHerd {
 
 /** The schedules call the course's receiver; the caller stops the node and tidies the table. */
 export async function startHerd(
-  course: Course,
-  filled: FilledTable,
+  harness: Harness,
+  filled: FilledDatabase,
   how: {
     readonly size: number;
     readonly windowMs: number;
@@ -31,11 +31,11 @@ export async function startHerd(
   for (let leadMs = how.leadMs + how.size / 5; ; leadMs *= 2) {
     await filled.tidy();
     const atMs = Math.ceil((Date.now() + leadMs) / SECOND_MS) * SECOND_MS;
-    const fires = { atMs, windowMs: how.windowMs, destination: course.url };
+    const fires = { atMs, windowMs: how.windowMs, destination: harness.url };
     await filled.inChunks(how.size, (chunk) => cloneHerd(chunk, fires));
     const node = await startCarillon(filled.stores, how.concurrency, [], 'node-1', filled.prefix);
     await untilSwept(filled.stores, filled.prefix.CARILLON_REDIS_PREFIX ?? '');
-    await warmUp(course, (count) => node.publish(course.url, dueTogether(count, Date.now() + 500)));
+    await warmUp(harness, (count) => node.publish(harness.url, dueTogether(count, Date.now() + 500)));
     if (Date.now() < atMs - CALM_MS) return { node, atMs };
     console.error('the node was not warm before the schedules fired; once more with a longer lead');
     await node.stop();

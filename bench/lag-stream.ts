@@ -4,16 +4,16 @@
  */
 import { startBullmq } from './bullmq-side.js';
 import { startCarillon, type CarillonNode } from './carillon-node.js';
-import { expectMessages, sleepUntil, warmUp, type Course } from './course.js';
+import { expectMessages, sleepUntil, warmUp, type Harness } from './harness.js';
 import { percentile, rounded } from './figures.js';
 import { loadAverage } from './machine.js';
 import { Meter, perThousand, total, type Cpu } from './meter.js';
 import { bodyOf } from './signed-post.js';
 
-export type Contender = 'carillon' | 'bullmq' | 'schedules';
+export type Subject = 'carillon' | 'bullmq' | 'schedules';
 
 export interface Lag {
-  readonly contender: Contender;
+  readonly subject: Subject;
   readonly deliveries: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -44,24 +44,24 @@ export const CONCURRENCY = 200;
 
 /** `beforehand` is done when the node is warm, just before the first message is published. */
 export async function carillonLag(
-  course: Course,
+  harness: Harness,
   stream: Stream,
   settings: Readonly<Record<string, string>> = {},
   beforehand: (node: CarillonNode) => Promise<void> = () => Promise.resolve(),
 ): Promise<Lag> {
-  const node = await startCarillon(course.stores, CONCURRENCY, [], 'node-1', settings);
+  const node = await startCarillon(harness.stores, CONCURRENCY, [], 'node-1', settings);
   try {
-    await warmUp(course, (count) => node.publish(course.url, together(count)));
-    const publish = (slice: readonly Due[]): Promise<void> => node.publish(course.url, slice, { tellDue: true });
+    await warmUp(harness, (count) => node.publish(harness.url, together(count)));
+    const publish = (slice: readonly Due[]): Promise<void> => node.publish(harness.url, slice, { tellDue: true });
     await beforehand(node);
-    return await measure('carillon', course, node.pid, stream, publish);
+    return await measure('carillon', harness, node.pid, stream, publish);
   } finally {
     await node.stop();
   }
 }
 
-export async function bullmqLag(course: Course, stream: Stream): Promise<Lag> {
-  const bullmq = await startBullmq(course, CONCURRENCY);
+export async function bullmqLag(harness: Harness, stream: Stream): Promise<Lag> {
+  const bullmq = await startBullmq(harness, CONCURRENCY);
   const add = (due: readonly Due[], tellDue: boolean): Promise<void> =>
     bullmq.add(
       due.map(({ index, dueAtMs }) => ({
@@ -70,8 +70,8 @@ export async function bullmqLag(course: Course, stream: Stream): Promise<Lag> {
       })),
     );
   try {
-    await warmUp(course, (count) => add(together(count), false));
-    return await measure('bullmq', course, bullmq.pid, stream, (slice) => add(slice, true));
+    await warmUp(harness, (count) => add(together(count), false));
+    return await measure('bullmq', harness, bullmq.pid, stream, (slice) => add(slice, true));
   } finally {
     await bullmq.stop();
   }
@@ -84,16 +84,16 @@ export function together(count: number): Due[] {
 
 /** Publishes slice by slice, each `LEAD_MS` before its first message is due, and waits for all. */
 async function measure(
-  contender: Contender,
-  course: Course,
+  subject: Subject,
+  harness: Harness,
   pid: number,
   stream: Stream,
   publish: (slice: readonly Due[]) => Promise<void>,
 ): Promise<Lag> {
   const slices = Math.ceil((stream.seconds * 1_000) / SLICE_MS);
   const perSlice = Math.round((stream.perSecond * SLICE_MS) / 1_000);
-  const arrived = await expectMessages(course, slices * perSlice);
-  const meter = new Meter(course, pid);
+  const arrived = await expectMessages(harness, slices * perSlice);
+  const meter = new Meter(harness, pid);
   const firstDueAtMs = Date.now() + LEAD_MS + SLICE_MS;
   for (let slice = 0; slice < slices; slice++) {
     const fromMs = firstDueAtMs + slice * SLICE_MS;
@@ -106,13 +106,13 @@ async function measure(
     );
   }
   const { lagsMs } = await arrived();
-  return lagOf(contender, lagsMs, meter);
+  return lagOf(subject, lagsMs, meter);
 }
 
-export function lagOf(contender: Contender, lagsMs: readonly number[], meter: Meter): Lag {
+export function lagOf(subject: Subject, lagsMs: readonly number[], meter: Meter): Lag {
   const used = meter.used();
   return {
-    contender,
+    subject,
     deliveries: lagsMs.length,
     p50Ms: rounded(percentile(lagsMs, 0.5), 2),
     p99Ms: rounded(percentile(lagsMs, 0.99), 2),
@@ -126,7 +126,7 @@ export function lagOf(contender: Contender, lagsMs: readonly number[], meter: Me
 
 export function describeLag(lag: Lag): string {
   return (
-    `${lag.contender.padEnd(9)} ${lag.deliveries} deliveries: p50 ${lag.p50Ms} ms, p99 ${lag.p99Ms} ms, max ${lag.maxMs} ms, ` +
+    `${lag.subject.padEnd(9)} ${lag.deliveries} deliveries: p50 ${lag.p50Ms} ms, p99 ${lag.p99Ms} ms, max ${lag.maxMs} ms, ` +
     `min ${lag.minMs} ms; CPU ${total(lag.cpu).toFixed(3)} (node ${lag.cpu.node.toFixed(3)}, Redis ${lag.cpu.redis.toFixed(3)}, ` +
     `PostgreSQL ${lag.cpu.postgres.toFixed(3)}); others used ${lag.otherCores.toFixed(2)} cores, load ${lag.loadAverage.toFixed(1)}`
   );

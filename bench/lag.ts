@@ -5,7 +5,7 @@
  */
 import { parseArgs } from 'node:util';
 import { startCarillon } from './carillon-node.js';
-import { expectMessages, onCourse, sleep, warmUp, type Course } from './course.js';
+import { expectMessages, onHarness, sleep, warmUp, type Harness } from './harness.js';
 import { median, printTable, rounded, writeRecord } from './figures.js';
 import {
   bullmqLag,
@@ -14,7 +14,7 @@ import {
   describeLag,
   lagOf,
   together,
-  type Contender,
+  type Subject,
   type Lag,
   type Stream,
 } from './lag-stream.js';
@@ -35,41 +35,41 @@ const options = parseArgs({
   },
 }).values;
 
-async function main(course: Course): Promise<void> {
+async function main(harness: Harness): Promise<void> {
   const lags: Lag[] = [];
   const wanted = options.only.split(',');
   for (let round = 0; round < Number(options.rounds); round++) {
-    const turns: Contender[] = round % 2 === 0 ? ['carillon', 'bullmq'] : ['bullmq', 'carillon'];
-    for (const contender of [...turns, 'schedules' as const].filter((name) => wanted.includes(name))) {
-      await course.stores.flushRedis();
-      const lag = await RUNS[contender](course);
+    const turns: Subject[] = round % 2 === 0 ? ['carillon', 'bullmq'] : ['bullmq', 'carillon'];
+    for (const subject of [...turns, 'schedules' as const].filter((name) => wanted.includes(name))) {
+      await harness.stores.flushRedis();
+      const lag = await RUNS[subject](harness);
       if (!options.json) console.error(describeLag(lag));
       lags.push(lag);
     }
   }
-  report(course, lags);
+  report(harness, lags);
 }
 
 function stream(): Stream {
   return { perSecond: Number(options.rate), seconds: Number(options.seconds) };
 }
 
-const RUNS: Readonly<Record<Contender, (course: Course) => Promise<Lag>>> = {
-  carillon: (course) => carillonLag(course, stream()),
-  bullmq: (course) => bullmqLag(course, stream()),
+const RUNS: Readonly<Record<Subject, (harness: Harness) => Promise<Lag>>> = {
+  carillon: (harness) => carillonLag(harness, stream()),
+  bullmq: (harness) => bullmqLag(harness, stream()),
   schedules: runSchedules,
 };
 
-async function runSchedules(course: Course): Promise<Lag> {
-  const node = await startCarillon(course.stores, CONCURRENCY);
+async function runSchedules(harness: Harness): Promise<Lag> {
+  const node = await startCarillon(harness.stores, CONCURRENCY);
   const count = Number(options.schedules);
   const ids = Array.from({ length: count }, (_, index) => `beat-${index}`);
   try {
-    await warmUp(course, (messages) => node.publish(course.url, together(messages)));
-    for (const id of ids) await node.schedule(id, '* * * * * *', course.url);
+    await warmUp(harness, (messages) => node.publish(harness.url, together(messages)));
+    for (const id of ids) await node.schedule(id, '* * * * * *', harness.url);
     await sleep(REST_MS);
-    const arrived = await expectMessages(course, count * Number(options['schedule-seconds']));
-    const meter = new Meter(course, node.pid);
+    const arrived = await expectMessages(harness, count * Number(options['schedule-seconds']));
+    const meter = new Meter(harness, node.pid);
     const { lagsMs } = await arrived();
     const lag = lagOf('schedules', lagsMs, meter);
     for (const id of ids) await node.deleteSchedule(id);
@@ -79,13 +79,13 @@ async function runSchedules(course: Course): Promise<Lag> {
   }
 }
 
-function report(course: Course, lags: readonly Lag[]): void {
-  const contenders = [...new Set(lags.map(({ contender }) => contender))];
-  const medians = contenders.map((contender) => {
-    const runs = lags.filter((lag) => lag.contender === contender);
+function report(harness: Harness, lags: readonly Lag[]): void {
+  const contenders = [...new Set(lags.map(({ subject: contender }) => contender))];
+  const medians = contenders.map((subject) => {
+    const runs = lags.filter((lag) => lag.subject === subject);
     const middle = (value: (lag: Lag) => number): number => rounded(median(runs.map(value)), 2);
     return {
-      contender,
+      subject,
       p50Ms: middle((lag) => lag.p50Ms),
       p99Ms: middle((lag) => lag.p99Ms),
       maxMs: middle((lag) => lag.maxMs),
@@ -102,7 +102,7 @@ function report(course: Course, lags: readonly Lag[]): void {
     medians,
     runs: lags,
   };
-  if (!options['no-record']) writeRecord('lag', course.stores.versions, figures);
+  if (!options['no-record']) writeRecord('lag', harness.stores.versions, figures);
   if (options.json) {
     console.log(JSON.stringify(figures));
     return;
@@ -112,8 +112,8 @@ function report(course: Course, lags: readonly Lag[]): void {
   );
   printTable(
     ['', 'p50', 'p99', 'max', 'CPU s / 1,000', 'others'],
-    medians.map((row) => [row.contender, row.p50Ms, row.p99Ms, row.maxMs, row.cpu, row.otherCores]),
+    medians.map((row) => [row.subject, row.p50Ms, row.p99Ms, row.maxMs, row.cpu, row.otherCores]),
   );
 }
 
-await onCourse({}, main);
+await onHarness({}, main);

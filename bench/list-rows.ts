@@ -2,8 +2,8 @@
 import { toWireMessageId } from '../src/domain/ids.js';
 import { adminBearer, call, type CarillonNode } from './carillon-node.js';
 import { cloneDeadLetters, cloneRuns, FILLED_FAMILY, scheduleId, TEMPLATES } from './clone-rows.js';
-import { expectMessages, sleep, type Course } from './course.js';
-import { NOWHERE, type FilledTable } from './filled.js';
+import { expectMessages, sleep, type Harness } from './harness.js';
+import { NOWHERE, type FilledDatabase } from './filled.js';
 import { bodyOf } from './signed-post.js';
 
 export interface Marked {
@@ -33,8 +33,8 @@ export function consoleHeaders(): Record<string, string> {
 }
 
 export async function markRows(
-  course: Course,
-  filled: FilledTable,
+  harness: Harness,
+  filled: FilledDatabase,
   node: CarillonNode,
   { marked, deadLetters }: { readonly marked: number; readonly deadLetters: number },
 ): Promise<Marked> {
@@ -53,9 +53,9 @@ export async function markRows(
   // A key is known for longer than a kept table's run.
   const run = Date.now();
   const keys = Array.from({ length: marked }, (_, number) => `${FAMILY}:${run}:${number}`);
-  const arrived = await expectMessages(course, marked);
+  const arrived = await expectMessages(harness, marked);
   const items = keys.map((key, number) => ({
-    destination: course.url,
+    destination: harness.url,
     body: bodyOf(number),
     headers: { ...settings, 'Carillon-Idempotency-Key': key },
   }));
@@ -70,14 +70,14 @@ export async function markRows(
     label: LABEL,
     busy,
     keys,
-    host: course.url,
+    host: harness.url,
     messageIds: [...accepted.map(({ messageId }) => messageId), ...rows.map(({ id }) => toWireMessageId(id))],
     letterUrls: Array.from({ length: DESTINATIONS }, (_, number) => `${NOWHERE}/broken/${number}`),
   };
 }
 
 /** The first schedules are those with a history: a list shows the latest runs of what has fired. */
-async function haveFired({ stores }: FilledTable): Promise<void> {
+async function haveFired({ stores }: FilledDatabase): Promise<void> {
   await stores.table.query(
     `update schedules set last_fire_at = now() where tenant_id = (select tenant_id from ${TEMPLATES.schedule}) and id < $1`,
     [scheduleId(FILLED_FAMILY, FIRED)],

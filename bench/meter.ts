@@ -1,5 +1,5 @@
 /** Reads the CPU time of everybody who takes part, and of everybody else on the machine. */
-import { now, type Course } from './course.js';
+import { now, type Harness } from './harness.js';
 import { rounded } from './figures.js';
 import { busySeconds, cpuSeconds, ownCpuSeconds } from './machine.js';
 
@@ -30,7 +30,7 @@ export class Meter {
 
   /** `pids` are the contender's nodes or workers, `clientPid` whoever publishes in a process of its own. Counts from now on. */
   constructor(
-    private readonly course: Course,
+    private readonly harness: Harness,
     private readonly pids: number | readonly number[],
     private readonly clientPid: number | null = null,
   ) {
@@ -61,7 +61,7 @@ export class Meter {
   }
 
   #read(): Reading {
-    const { stores, receiver } = this.course;
+    const { stores, receiver } = this.harness;
     return {
       node: [this.pids].flat().reduce((sum, pid) => sum + cpuSeconds(pid), 0),
       redis: cpuSeconds(stores.redis.pid),

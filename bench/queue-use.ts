@@ -1,6 +1,6 @@
 /** What lies in Redis, and how much memory it takes. */
 import { shardKeys } from '../src/redis/keys.js';
-import { sleep } from './course.js';
+import { sleep } from './harness.js';
 import type { BenchStores } from './stores.js';
 
 const SAMPLE_MS = 250;

@@ -3,15 +3,15 @@
  * object) and writes it to bench/results. README.md says what is measured and how to read it.
  */
 import { parseArgs } from 'node:util';
-import { onCourse, type Course } from './course.js';
+import { onHarness, type Harness } from './harness.js';
 import { writeRecord } from './figures.js';
-import { filledTable, type FilledTable } from './filled.js';
+import { filledDatabase, type FilledDatabase } from './filled.js';
 import { loadAverage } from './machine.js';
 import { accept } from './parts/accept.js';
 import { answer } from './parts/answer.js';
 import { deliver } from './parts/deliver.js';
 import { herd } from './parts/herd.js';
-import { hold } from './parts/hold.js';
+import { footprint } from './parts/hold.js';
 import { lag } from './parts/lag.js';
 import { lists } from './parts/lists.js';
 import { restart } from './parts/restart.js';
@@ -23,7 +23,7 @@ import { printLines } from './suite-table.js';
 
 /** In the order in which they run. */
 const PARTS = {
-  hold,
+  footprint,
   restart,
   accept,
   deliver,
@@ -57,17 +57,17 @@ const options = parseArgs({
 const form: Form = options.smoke ? 'smoke' : options.quick ? 'quick' : 'full';
 const sizes = sizesOf(form, wholeNumber('--rows', options.rows));
 
-async function main(course: Course): Promise<void> {
+async function main(harness: Harness): Promise<void> {
   const names = partNames(options.only);
-  const tables = new Map<number, FilledTable>();
+  const tables = new Map<number, FilledDatabase>();
   const bench: Bench = {
-    course,
+    harness,
     sizes,
     filled: async (rows) => {
       const known = tables.get(rows);
       if (known !== undefined) return known;
       const startedAtMs = performance.now();
-      const filled = await filledTable(course, rows);
+      const filled = await filledDatabase(harness, rows);
       bench.say(`table of ${rows} rows: ready after ${Math.round((performance.now() - startedAtMs) / 1_000)} s`);
       tables.set(rows, filled);
       return filled;
@@ -80,7 +80,7 @@ async function main(course: Course): Promise<void> {
   } finally {
     await Promise.all([...tables.values()].map((table) => table.close()));
   }
-  report(course, results);
+  report(harness, results);
 }
 
 async function timed(name: PartName, bench: Bench): Promise<PartResult> {
@@ -92,15 +92,15 @@ async function timed(name: PartName, bench: Bench): Promise<PartResult> {
   return { figures: { ...figures, seconds, loadAverageAtEnd: loadAverage() }, lines };
 }
 
-function report(course: Course, results: Partial<Record<PartName, PartResult>>): void {
+function report(harness: Harness, results: Partial<Record<PartName, PartResult>>): void {
   const entries = Object.entries(results) as [PartName, PartResult][];
   const figures = {
     form,
     rows: options.rows ?? null,
     ...Object.fromEntries(entries.map(([name, result]) => [name, result.figures])),
-    missed: entries.flatMap(([name, { lines }]) => lines.filter(isMissed).map((line) => ({ part: name, ...line }))),
+    missed: entries.flatMap(([name, { lines }]) => lines.filter(isFailed).map((line) => ({ part: name, ...line }))),
   };
-  if (!options['no-record']) writeRecord(recordName(entries.length), course.stores.versions, figures);
+  if (!options['no-record']) writeRecord(recordName(entries.length), harness.stores.versions, figures);
   if (options.json) console.log(JSON.stringify(figures));
   else printLines(entries.map(([name, { lines }]) => [name, lines]));
 }
@@ -111,7 +111,7 @@ function recordName(parts: number): string {
   return ['suite', ...(form === 'full' ? [] : [form]), ...(all ? [] : ['part'])].join('-');
 }
 
-function isMissed({ value, must }: Line): boolean {
+function isFailed({ value, must }: Line): boolean {
   return must !== undefined && !isKept(value, must);
 }
 
@@ -131,7 +131,7 @@ function wholeNumber(option: string, text: string | undefined): number | null {
   throw new Error(`${option} is "${text}", expected a whole number`);
 }
 
-await onCourse(
+await onHarness(
   { keptFolder: options.data, nodeSettings: form === 'smoke' ? SMOKE_NODES : {}, warmUpMessages: sizes.warmUpMessages },
   main,
 );

@@ -3,7 +3,7 @@
  * Bodies are made once; half of the uploads say no length, and some trickle.
  */
 import { hear, say, startOptions, type Note } from './child.js';
-import { sleep } from './course.js';
+import { sleep } from './harness.js';
 import { NONSENSE } from './nonsense.js';
 import { openUpload, upload, type UploadAnswer, type UploadTarget } from './raw-upload.js';
 

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { heapArguments } from '../cluster/nodes/heap-limit.js';
 import { adminBearer, call, publishAll, startCarillon, type CarillonNode } from './carillon-node.js';
 import { Child } from './child.js';
-import { expectMessages, now, onCourse, sleep, sleepUntil, warmUp, type Course } from './course.js';
+import { expectMessages, now, onHarness, sleep, sleepUntil, warmUp, type Harness } from './harness.js';
 import { percentile, printTable, rounded, writeRecord } from './figures.js';
 import { loadAverage } from './machine.js';
 import { Memory } from './memory.js';
@@ -46,13 +46,13 @@ interface Stream {
   readonly acceptP99Ms: number;
 }
 
-async function main(course: Course): Promise<void> {
+async function main(harness: Harness): Promise<void> {
   const names = Array.from({ length: NODES }, (_, index) => `node-${index + 1}`);
   const nodeArguments = heapArguments(process.env, NODES);
-  const nodes = await Promise.all(names.map((name) => startCarillon(course.stores, CONCURRENCY, nodeArguments, name)));
+  const nodes = await Promise.all(names.map((name) => startCarillon(harness.stores, CONCURRENCY, nodeArguments, name)));
   const memory = new Memory(nodes.map(({ pid }) => pid));
   try {
-    report(course, await measure(course, nodes, memory));
+    report(harness, await measure(harness, nodes, memory));
   } finally {
     memory.stop();
     await Promise.all(nodes.map((node) => node.stop()));
@@ -69,7 +69,7 @@ interface Measured {
   readonly loadAverage: number;
 }
 
-async function measure(course: Course, nodes: readonly CarillonNode[], memory: Memory): Promise<Measured> {
+async function measure(harness: Harness, nodes: readonly CarillonNode[], memory: Memory): Promise<Measured> {
   const urls = nodes.map(({ url }) => url);
   const tenants = Array.from({ length: Number(options.tenants) }, (_, index) => `uploads-${index + 1}`);
   const tokens = await Promise.all(tenants.map((name) => tenantToken(urls[0] ?? '', name)));
@@ -78,14 +78,14 @@ async function measure(course: Course, nodes: readonly CarillonNode[], memory: M
   try {
     await uploader.next('prepared');
     await sleep(SHARING_MS);
-    await warmUp(course, (count) =>
-      publishAll(urls[0] ?? '', course.url, dueAt(Date.now() + 1_000, count), { tellDue: false }),
+    await warmUp(harness, (count) =>
+      publishAll(urls[0] ?? '', harness.url, dueAt(Date.now() + 1_000, count), { tellDue: false }),
     );
     console.error('deliveries without uploads');
-    const quiet = await stream(course, urls);
+    const quiet = await stream(harness, urls);
     console.error(`deliveries with ${options.parallel} uploads at once`);
     uploader.tell({ kind: 'start' });
-    const busy = await stream(course, urls);
+    const busy = await stream(harness, urls);
     const { counts } = await uploader.ask<Uploaded>({ kind: 'stop' }, 'uploaded');
     return {
       quiet,
@@ -106,10 +106,10 @@ function dueAt(dueAtMs: number, count: number): { index: number; dueAtMs: number
 }
 
 /** So many messages a second, each published some time ahead by one node after the other, and when they arrive. */
-async function stream(course: Course, urls: readonly string[]): Promise<Stream> {
+async function stream(harness: Harness, urls: readonly string[]): Promise<Stream> {
   const slices = Math.ceil((Number(options.seconds) * 1_000) / SLICE_MS);
   const perSlice = Math.round((Number(options.rate) * SLICE_MS) / 1_000);
-  const arrived = await expectMessages(course, slices * perSlice);
+  const arrived = await expectMessages(harness, slices * perSlice);
   const firstDueAtMs = Date.now() + LEAD_MS + SLICE_MS;
   const publishing: Promise<number>[] = [];
   for (let slice = 0; slice < slices; slice++) {
@@ -119,7 +119,7 @@ async function stream(course: Course, urls: readonly string[]): Promise<Stream> 
       index: slice * perSlice + index,
       dueAtMs: fromMs + Math.floor(Math.random() * SLICE_MS),
     }));
-    publishing.push(timed(publishAll(urls[slice % urls.length] ?? '', course.url, messages, { tellDue: true })));
+    publishing.push(timed(publishAll(urls[slice % urls.length] ?? '', harness.url, messages, { tellDue: true })));
   }
   const acceptsMs = await Promise.all(publishing);
   const { lagsMs } = await arrived();
@@ -158,7 +158,7 @@ async function leasesLapsed(urls: readonly string[]): Promise<number> {
 }
 
 function linesOf({ quiet, busy, counts, nodesEnded, leasesLapsed: lapsed, residentMib }: Measured): Line[] {
-  const faults = counts.filter(({ status }) => status >= 500 && status !== 503);
+  const problems = counts.filter(({ status }) => status >= 500 && status !== 503);
   const sum = (of: readonly UploadCount[]): number => of.reduce((total, { count }) => total + count, 0);
   return [
     { what: 'nodes that ended', value: nodesEnded, unit: 'nodes', must: { atMost: 0 } },
@@ -180,11 +180,11 @@ function linesOf({ quiet, busy, counts, nodesEnded, leasesLapsed: lapsed, reside
     },
     { what: 'most memory of a node (RSS)', value: residentMib, unit: 'MiB', must: { atMost: MOST_RESIDENT_MIB } },
     { what: 'uploads that ended', value: sum(counts), unit: 'uploads', must: { atLeast: 1 } },
-    { what: 'of them with a 5xx that is no 503', value: sum(faults), unit: 'uploads', must: { atMost: 0 } },
+    { what: 'of them with a 5xx that is no 503', value: sum(problems), unit: 'uploads', must: { atMost: 0 } },
   ];
 }
 
-function report({ stores }: Course, measured: Measured): void {
+function report({ stores }: Harness, measured: Measured): void {
   const lines = linesOf(measured);
   const missed = lines.filter(({ value, must }) => must !== undefined && !isKept(value, must)).map(({ what }) => what);
   const { parallel, tenants, rate } = options;
@@ -205,4 +205,4 @@ function report({ stores }: Course, measured: Measured): void {
   );
 }
 
-await onCourse({ warmUpMessages: 1_000 }, main);
+await onHarness({ warmUpMessages: 1_000 }, main);

@@ -14,7 +14,7 @@ export interface Watched extends Note {
   readonly bytes: number;
   readonly deltas: number;
   /** Deltas that were not the next one, messages that were none of ours, and sockets that were closed. */
-  readonly faults: number;
+  readonly problems: number;
 }
 
 const options = startOptions() as { readonly url: string; readonly sockets: number };
@@ -23,7 +23,7 @@ const HEAD = /^\{"type":"(snapshot|delta)",(?:"protocol":\d+,)?"seq":(\d+),/;
 const HEAD_BYTES = 80;
 
 let deltas = 0;
-let faults = 0;
+let problems = 0;
 const connections: Socket[] = [];
 let from = { atMs: 0, bytes: 0, deltas: 0 };
 
@@ -35,7 +35,7 @@ async function watch(): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     socket.on('error', reject);
     socket.on('close', () => {
-      faults += 1;
+      problems += 1;
       reject(new Error('a watcher was closed'));
     });
     socket.on('message', (data: Buffer) => {
@@ -43,9 +43,9 @@ async function watch(): Promise<void> {
       const next = Number(head?.[2]);
       if (head?.[1] === 'delta') {
         deltas += 1;
-        if (next !== seq + 1) faults += 1;
+        if (next !== seq + 1) problems += 1;
       } else if (head?.[1] === 'snapshot') resolve();
-      else faults += 1;
+      else problems += 1;
       seq = next;
     });
   });
@@ -66,7 +66,7 @@ hear((note) => {
       durationMs: to.atMs - from.atMs,
       bytes: to.bytes - from.bytes,
       deltas: to.deltas - from.deltas,
-      faults,
+      problems,
     };
     say(ended);
   }

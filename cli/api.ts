@@ -1,6 +1,6 @@
 /** Calls the API and turns whatever goes wrong into one line that says what to do. */
 import type { Connection } from './connection.js';
-import { CliFault, usageFault } from './io.js';
+import { CliError, usageError } from './io.js';
 import { oneLine } from './text.js';
 
 /** An answer takes longer only when nobody is going to give it. */
@@ -43,7 +43,7 @@ export class Api {
   #headers(path: string, call: Call): Headers {
     const isAdmin = path.startsWith('/admin');
     const token = isAdmin ? this.connection.adminToken : this.connection.token;
-    if (token === null) throw usageFault(`this command needs ${isAdmin ? '--admin-token' : '--token'}`);
+    if (token === null) throw usageError(`this command needs ${isAdmin ? '--admin-token' : '--token'}`);
     const headers = new Headers();
     set(headers, 'authorization', `Bearer ${token}`);
     if (call.json !== undefined) headers.set('content-type', 'application/json');
@@ -51,14 +51,14 @@ export class Api {
     return headers;
   }
 
-  #unreachable(error: unknown): CliFault {
+  #unreachable(error: unknown): CliError {
     const { url, advice } = this.connection;
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : (error as Error);
     const { code } = cause as NodeJS.ErrnoException;
     const why = code ?? (cause.name === 'TimeoutError' ? 'no answer in time' : cause.message);
     const isRefused = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'].includes(why);
-    if (isRefused) return new CliFault(`${url} cannot be reached (${why}): ${advice}`, 1, true);
-    return new CliFault(
+    if (isRefused) return new CliError(`${url} cannot be reached (${why}): ${advice}`, 1, true);
+    return new CliError(
       `${url} gave no answer (${oneLine(why)}): what was asked for may or may not have been done`,
       1,
       true,
@@ -70,7 +70,7 @@ export class Api {
     try {
       answer = JSON.parse(text);
     } catch {
-      throw new CliFault(
+      throw new CliError(
         `${this.connection.url} answered ${status} with something that is no JSON: is this the address of Carillon?`,
         1,
       );
@@ -78,7 +78,7 @@ export class Api {
     if (status >= 200 && status < 300) return answer;
     const { error } = (answer ?? {}) as { error?: unknown };
     const told = typeof error === 'string' ? oneLine(error) : 'refused without a reason';
-    throw new CliFault(`${told} (HTTP ${status}${hintOf(status)})`, 1, status === 503 || status === 429);
+    throw new CliError(`${told} (HTTP ${status}${hintOf(status)})`, 1, status === 503 || status === 429);
   }
 }
 
@@ -92,7 +92,7 @@ function set(headers: Headers, name: string, value: string): void {
   try {
     headers.append(name, Buffer.from(value, 'utf8').toString('latin1'));
   } catch {
-    throw usageFault(`${JSON.stringify(name.slice(0, 60))}: its name or its value can be in no header`);
+    throw usageError(`${JSON.stringify(name.slice(0, 60))}: its name or its value can be in no header`);
   }
 }
 

@@ -1,6 +1,6 @@
 /** `carillon cron`: when an expression would fire, before anything is saved. */
 import type { Command } from 'commander';
-import { usageFault } from './io.js';
+import { usageError } from './io.js';
 import { first, type Runner, type Session } from './session.js';
 import { exactTime } from './times.js';
 
@@ -38,7 +38,7 @@ export function addCron(program: Command, run: Runner): void {
 
 async function preview(session: Session, options: CronOptions, operands: readonly string[]): Promise<void> {
   const { timeZone, from, count } = options;
-  if (count !== undefined && !/^\d+$/.test(count)) throw usageFault(`--count is "${count}", expected a whole number`);
+  if (count !== undefined && !/^\d+$/.test(count)) throw usageError(`--count is "${count}", expected a whole number`);
   const json = { cron: first(operands), timeZone, from, count: count === undefined ? undefined : Number(count) };
   const times = (await session.api.call('POST', '/v2/cron/preview', { json })) as Times;
   session.show(times, () => timesText(times, session));

@@ -1,7 +1,7 @@
 /** `carillon nodes`, `carillon shards`, `carillon node …`: who is in the cluster, who owns what, and one node's coming and going. */
 import type { Command } from 'commander';
 import { shardRanges } from '../src/domain/shard-ranges.js';
-import { CliFault } from './io.js';
+import { CliError } from './io.js';
 import { localNodes, startLocalNode, type LocalNode } from './local-cluster.js';
 import { first, type Runner, type Session } from './session.js';
 import { duration } from './times.js';
@@ -58,9 +58,9 @@ async function listNodes(session: Session): Promise<void> {
   } catch (error) {
     // With no node left nobody can answer, and then this is what one wants to know.
     const ended = local.filter(({ state }) => state === 'ended');
-    if (!(error instanceof CliFault) || ended.length === 0) throw error;
+    if (!(error instanceof CliError) || ended.length === 0) throw error;
     const names = ended.map(({ name }) => name).join(', ');
-    throw new CliFault(`${error.message}. Ended: ${names}; start one with: carillon node start ${ended[0]?.name}`, 1);
+    throw new CliError(`${error.message}. Ended: ${names}; start one with: carillon node start ${ended[0]?.name}`, 1);
   }
   session.show(answer, () =>
     session.table(
@@ -154,11 +154,11 @@ async function drain(session: Session, _options: unknown, operands: readonly str
   const [node] = found;
   if (node === undefined) {
     const names = nodes.map(({ name }) => name).join(', ');
-    throw new CliFault(`there is no node "${wanted}", only ${names}`, 1);
+    throw new CliError(`there is no node "${wanted}", only ${names}`, 1);
   }
   if (found.length > 1) {
     const ids = found.map(({ id }) => id).join(', ');
-    throw new CliFault(`${found.length} nodes are called "${wanted}": give the id of one, ${ids}`, 1);
+    throw new CliError(`${found.length} nodes are called "${wanted}": give the id of one, ${ids}`, 1);
   }
   const answer = await session.api.call('POST', `/admin/nodes/${encodeURIComponent(node.id)}/drain`);
   session.show(

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseUrl } from '../src/domain/url.js';
-import { CliFault, usageFault, type Io } from './io.js';
+import { CliError, usageError, type Io } from './io.js';
 
 export interface ConnectionOptions {
   readonly home?: string;
@@ -26,7 +26,7 @@ export function connectionOf(options: ConnectionOptions, io: Io): Connection {
   const { url, token = null, adminToken = null } = options;
   if (url !== undefined) {
     // A token that was found in a file must not go to an address from the command line.
-    if (token === null && adminToken === null) throw usageFault('--url needs --token (or --admin-token) with it');
+    if (token === null && adminToken === null) throw usageError('--url needs --token (or --admin-token) with it');
     return { url: checkUrl(url, '--url'), token, adminToken, advice: 'is this the address of a running Carillon?' };
   }
   const found = readConnection(homeOf(options, io));
@@ -48,7 +48,7 @@ export function repositoryRoot(): string {
   let folder = path.dirname(fileURLToPath(import.meta.url));
   while (!existsSync(path.join(folder, 'package.json'))) {
     const above = path.dirname(folder);
-    if (above === folder) throw new CliFault('the folder of Carillon cannot be found', 1);
+    if (above === folder) throw new CliError('the folder of Carillon cannot be found', 1);
     folder = above;
   }
   return folder;
@@ -61,14 +61,14 @@ function readConnection(home: string): Connection {
     text = readFileSync(file, 'utf8');
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw new CliFault(`${file} cannot be read: ${message}`, 1);
-    throw new CliFault(
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw new CliError(`${file} cannot be read: ${message}`, 1);
+    throw new CliError(
       `no connection.json in ${home}: is \`npm start\` running? (otherwise give --home, or --url and --token)`,
       1,
     );
   }
   const { url, token, adminToken } = parsed(text, file);
-  if (typeof url !== 'string') throw new CliFault(`${file} has no "url": start Carillon again to have it written`, 1);
+  if (typeof url !== 'string') throw new CliError(`${file} has no "url": start Carillon again to have it written`, 1);
   return {
     url: checkUrl(url, file),
     token: typeof token === 'string' ? token : null,
@@ -84,11 +84,11 @@ function parsed(text: string, file: string): Readonly<Record<string, unknown>> {
   } catch {
     // Told below.
   }
-  throw new CliFault(`${file} is not JSON: start Carillon again to have it written`, 1);
+  throw new CliError(`${file} is not JSON: start Carillon again to have it written`, 1);
 }
 
 function checkUrl(url: string, where: string): string {
   // An empty host is no host: parsers take the next segment for it.
   if (/^https?:\/\/[^/?#@:\\]/i.test(url) && parseUrl(url) !== null) return url.replace(/\/+$/, '');
-  throw usageFault(`${where}: ${JSON.stringify(url.slice(0, 80))} is no URL, expected http://host:port`);
+  throw usageError(`${where}: ${JSON.stringify(url.slice(0, 80))} is no URL, expected http://host:port`);
 }

@@ -1,6 +1,6 @@
 /** `carillon dlq …`: what failed for good is read, sent again, or taken off the list. */
 import type { Command } from 'commander';
-import { CliFault, usageFault } from './io.js';
+import { CliError, usageError } from './io.js';
 import { pagesFrom, type Paged } from './pages.js';
 import { collect } from './request-options.js';
 import { readCount } from './runs.js';
@@ -102,7 +102,7 @@ async function list(session: Session, options: ListOptions): Promise<void> {
   });
 }
 
-function listText(letters: readonly Letter[], session: Session): string {
+function listText(deadLetters: readonly Letter[], session: Session): string {
   return session.table(
     [
       { title: 'FAILED', cell: (letter) => time(failedAtMs(letter), session.zone), drop: 5 },
@@ -112,7 +112,7 @@ function listText(letters: readonly Letter[], session: Session): string {
       { title: 'DESTINATION', cell: ({ url }) => url, min: 12, drop: 1 },
       { title: 'DEAD LETTER', cell: ({ dlqId }) => dlqId },
     ],
-    letters,
+    deadLetters,
     'no dead letters',
   );
 }
@@ -189,17 +189,17 @@ function bulk(kind: Bulk) {
     const query = queryOf(options);
     const isFiltered = Object.values(query).some((value) => value !== undefined);
     if (dlqIds.length > 0 && (options.all === true || isFiltered)) {
-      throw usageFault('give ids, or --all, or filters; not ids and the others');
+      throw usageError('give ids, or --all, or filters; not ids and the others');
     }
     if (dlqIds.length === 0 && options.all !== true && !isFiltered) {
-      throw usageFault('which? give ids, or --all, or a filter such as --schedule');
+      throw usageError('which? give ids, or --all, or a filter such as --schedule');
     }
     const answer = dlqIds.length > 0 ? await handleIds(session, kind, dlqIds) : await handlePages(session, kind, query);
     const handled = kind.handled(answer);
     const ids = [...(answer.responses ?? []), answer].flatMap(({ messageId }) => messageId ?? []);
     session.show(answer, () => `${ids.map((id) => line`${id}`).join('')}${kind.done}: ${handled}\n`);
     const missed = dlqIds.length - handled;
-    if (missed > 0) throw new CliFault(`${missed} of ${dlqIds.length} are no dead letters (any more)`, 1);
+    if (missed > 0) throw new CliError(`${missed} of ${dlqIds.length} are no dead letters (any more)`, 1);
   };
 }
 

@@ -18,7 +18,7 @@ export interface Io {
 const MAX_INPUT_BYTES = 64 * 2 ** 20;
 
 /** A fault that people can do something about: one line for them, and the exit code. */
-export class CliFault extends Error {
+export class CliError extends Error {
   constructor(
     message: string,
     /** 1: the API refused or cannot be reached. 2: the command line makes no sense. */
@@ -30,8 +30,8 @@ export class CliFault extends Error {
   }
 }
 
-export function usageFault(message: string): CliFault {
-  return new CliFault(message, 2);
+export function usageError(message: string): CliError {
+  return new CliError(message, 2);
 }
 
 /** The world of this process. */
@@ -58,7 +58,7 @@ async function readInput(): Promise<Buffer> {
   for await (const chunk of process.stdin) {
     chunks.push(chunk as Buffer);
     bytes += (chunk as Buffer).length;
-    if (bytes > MAX_INPUT_BYTES) throw usageFault(`the standard input has more than ${MAX_INPUT_BYTES} bytes`);
+    if (bytes > MAX_INPUT_BYTES) throw usageError(`the standard input has more than ${MAX_INPUT_BYTES} bytes`);
   }
   return Buffer.concat(chunks);
 }

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { ClusterRecord, NodeRecord } from '../cluster/launcher/cluster-file.js';
-import { CliFault } from './io.js';
+import { CliError } from './io.js';
 
 export type LocalNode = NodeRecord;
 
@@ -17,7 +17,7 @@ export function localNodes(home: string): readonly LocalNode[] {
 /** Asks the launcher to start a node that has ended, and waits until it is ready. Throws a CliFault. */
 export async function startLocalNode(home: string, name: string): Promise<LocalNode> {
   const cluster = readCluster(home);
-  if (cluster === undefined) throw new CliFault(`no cluster.json in ${home}: is \`npm start\` running?`, 1);
+  if (cluster === undefined) throw new CliError(`no cluster.json in ${home}: is \`npm start\` running?`, 1);
   const { url, token, pid } = cluster.launcher;
   let status: number;
   let answer: unknown;
@@ -30,9 +30,9 @@ export async function startLocalNode(home: string, name: string): Promise<LocalN
     status = response.status;
     answer = await response.json();
   } catch {
-    throw new CliFault(`the launcher (process ${pid}) does not answer at ${url}: is \`npm start\` running?`, 1);
+    throw new CliError(`the launcher (process ${pid}) does not answer at ${url}: is \`npm start\` running?`, 1);
   }
-  if (status !== 200) throw new CliFault(String((answer as { error?: unknown }).error), 1);
+  if (status !== 200) throw new CliError(String((answer as { error?: unknown }).error), 1);
   return answer as LocalNode;
 }
 
@@ -43,6 +43,6 @@ function readCluster(home: string): ClusterRecord | undefined {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    throw new CliFault(`${file} cannot be read: ${(error as Error).message}`, 1);
+    throw new CliError(`${file} cannot be read: ${(error as Error).message}`, 1);
   }
 }

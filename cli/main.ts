@@ -8,7 +8,7 @@ import { addCron } from './calendar.js';
 import { addCluster } from './cluster-command.js';
 import { repositoryRoot } from './connection.js';
 import { addDlq } from './dlq.js';
-import { CliFault, processIo, type Io } from './io.js';
+import { CliError, processIo, type Io } from './io.js';
 import { addPublish } from './publish.js';
 import { addRuns } from './runs.js';
 import { addSchedule } from './schedule.js';
@@ -42,7 +42,7 @@ export async function main(argv: readonly string[], world: Io): Promise<number> 
   } catch (error) {
     // Commander has written its own text by now.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    if (!(error instanceof CliFault)) throw error;
+    if (!(error instanceof CliError)) throw error;
     io.err(`carillon: ${oneLine(error.message)}\n`);
     return error.exitCode;
   }

@@ -1,6 +1,6 @@
 /** Reads a list to its end, or as far as is wanted: a page may be short or empty and still have a cursor. */
 
-import { CliFault } from './io.js';
+import { CliError } from './io.js';
 
 export interface Paged {
   /** Absent on the last page. */
@@ -19,7 +19,7 @@ export async function* pagesFrom<Page extends Paged>(
     const page = await read(cursor);
     yield page;
     if (page.cursor === undefined) return;
-    if (page.cursor === cursor) throw new CliFault(`the list does not go on: its cursor ${cursor} stays the same`, 1);
+    if (page.cursor === cursor) throw new CliError(`the list does not go on: its cursor ${cursor} stays the same`, 1);
     cursor = page.cursor;
   }
 }

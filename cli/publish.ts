@@ -1,7 +1,7 @@
 /** `carillon publish` and `carillon cancel`: a message goes in, and out again while it waits. */
 import { Option, type Command } from 'commander';
 import { fromWireMessageId, messageIdTimeMs } from '../src/domain/ids.js';
-import { CliFault } from './io.js';
+import { CliError } from './io.js';
 import {
   addRequestOptions,
   destinationPath,
@@ -60,6 +60,6 @@ async function cancel(session: Session, _options: unknown, messageIds: readonly 
   session.show(answer, () => line`canceled ${answer.cancelled}`);
   const missed = messageIds.length - answer.cancelled;
   if (missed > 0) {
-    throw new CliFault(`${missed} of ${messageIds.length} messages were not waiting: unknown, or ended before`, 1);
+    throw new CliError(`${missed} of ${messageIds.length} messages were not waiting: unknown, or ended before`, 1);
   }
 }

@@ -1,7 +1,7 @@
 /** The options by which a message or a schedule says what is sent and how, and the headers that they become. */
 import { readFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
-import { usageFault, type Io } from './io.js';
+import { usageError, type Io } from './io.js';
 
 export interface RequestOptions {
   readonly body?: string;
@@ -84,14 +84,14 @@ export async function readBody({ body, bodyText }: RequestOptions, io: Io): Prom
   try {
     return readFileSync(body.slice(1));
   } catch (error) {
-    throw usageFault(`--body ${body}: ${(error as Error).message} (--body-text sends a text that begins with @)`);
+    throw usageError(`--body ${body}: ${(error as Error).message} (--body-text sends a text that begins with @)`);
   }
 }
 
 /** Where it goes, as one part of a path: whatever is in it reaches the API as it was given. */
 export function destinationPath(destination: string): string {
   if (!/^https?:\/\//i.test(destination)) {
-    throw usageFault(
+    throw usageError(
       `${JSON.stringify(destination.slice(0, 80))} is no destination, expected a URL with http:// or https://`,
     );
   }
@@ -103,7 +103,7 @@ function readHeader(text: string): [string, string] {
   const colon = text.indexOf(':');
   const name = text.slice(0, Math.max(colon, 0)).trim();
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) {
-    throw usageFault(`--header ${JSON.stringify(text.slice(0, 60))}: expected 'Name: value'`);
+    throw usageError(`--header ${JSON.stringify(text.slice(0, 60))}: expected 'Name: value'`);
   }
   const isSetting = /^(?:upstash-|carillon-|content-type$)/i.test(name);
   return [isSetting ? name : `Upstash-Forward-${name}`, text.slice(colon + 1).trim()];

@@ -8,7 +8,7 @@ import type {
   RunShown,
 } from '../src/api/run-schemas.js';
 import { formatDuration } from '../src/domain/duration.js';
-import { usageFault } from './io.js';
+import { usageError } from './io.js';
 import { pagesFrom } from './pages.js';
 import { collect } from './request-options.js';
 import { first, type Runner, type Session } from './session.js';
@@ -182,5 +182,5 @@ function late({ latenessMs }: RunShown): string | undefined {
 export function readCount(text: string): number {
   const count = /^\d{1,7}$/.test(text) ? Number(text) : 0;
   if (count >= 1) return count;
-  throw usageFault(`--count is ${JSON.stringify(text.slice(0, 40))}, expected a whole number from 1`);
+  throw usageError(`--count is ${JSON.stringify(text.slice(0, 40))}, expected a whole number from 1`);
 }

@@ -1,6 +1,6 @@
 /** Times as people read them: UTC with its Z, or this machine's zone with its offset. */
 import { readIsoInstant } from '../src/domain/instant.js';
-import { usageFault } from './io.js';
+import { usageError } from './io.js';
 
 export type Zone = 'utc' | 'local';
 
@@ -32,7 +32,7 @@ export function duration(ms: number): string {
 export function readTime(text: string, what: string): number {
   const read = readIsoInstant(text);
   if ('atMs' in read) return read.atMs;
-  throw usageFault(
+  throw usageError(
     `${what} is ${JSON.stringify(text.slice(0, 60))}, expected a time with Z or its offset, such as ` +
       `2026-03-08T07:00:00Z or 2026-03-08T03:00:00-04:00${read.why === '' ? '' : `; ${read.why}`}`,
   );

@@ -3,7 +3,7 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 import { once } from 'node:events';
 import { Option, type Command } from 'commander';
 import { printableJson } from '../src/domain/printable.js';
-import { CliFault, usageFault } from './io.js';
+import { CliError, usageError } from './io.js';
 import { pagesFrom, type Paged } from './pages.js';
 import { first, type Runner, type Session } from './session.js';
 import { crontabReader } from './transfer/crontab.js';
@@ -53,7 +53,7 @@ export function addTransfer(program: Command, run: Runner): void {
     .option('--user-field', 'the crontab has a user before each command, as /etc/crontab')
     .option('--from-line <number>', 'begin here, as an import that was interrupted has said', '1')
     .option('--batch <number>', 'lines in one request', '1000')
-    .option('--patience <seconds>', 'how long to wait for a Carillon that is away', '60')
+    .option('--patience <seconds>', 'how long to wait for a Carillon that is unavailable', '60')
     .option('--refused <file>', 'write the lines that were refused, with the reason')
     .option('--dry-run', 'print what would be sent, and send nothing')
     .action(run(importFile));
@@ -83,26 +83,26 @@ async function importFile(session: Session, options: ImportOptions, operands: re
   try {
     await importer.run(source, read);
   } catch (error) {
-    if (!(error instanceof CliFault)) throw error;
-    throw new CliFault(`${error.message}; ${goOn(file, importer.nextLine)}`, error.exitCode);
+    if (!(error instanceof CliError)) throw error;
+    throw new CliError(`${error.message}; ${goOn(file, importer.nextLine)}`, error.exitCode);
   } finally {
     process.off('SIGINT', stop);
     await ended(refused);
   }
   if (options.dryRun !== true) session.show(importer.totals, () => `${summary(importer.totals)}\n`);
-  if (interrupt.signal.aborted) throw new CliFault(`interrupted; ${goOn(file, importer.nextLine)}`, 1);
+  if (interrupt.signal.aborted) throw new CliError(`interrupted; ${goOn(file, importer.nextLine)}`, 1);
   const { refused: count } = importer.totals;
-  if (count > 0) throw new CliFault(`${count} ${count === 1 ? 'line was' : 'lines were'} refused`, 1);
+  if (count > 0) throw new CliError(`${count} ${count === 1 ? 'line was' : 'lines were'} refused`, 1);
 }
 
 function readerFor(options: ImportOptions): LineReader {
   const { destinationTemplate: template, timeZone, userField } = options;
   const needsTemplate = options.crontab === true || options.bullmq === true;
   if (needsTemplate !== (template !== undefined)) {
-    throw usageFault('--destination-template <url> belongs to --crontab and --bullmq, which need it');
+    throw usageError('--destination-template <url> belongs to --crontab and --bullmq, which need it');
   }
   if (options.crontab !== true && (timeZone !== undefined || userField === true)) {
-    throw usageFault('--time-zone and --user-field belong to --crontab');
+    throw usageError('--time-zone and --user-field belong to --crontab');
   }
   if (options.crontab === true) {
     return crontabReader({ template: template ?? '', timeZone: timeZone ?? null, hasUser: userField === true });
@@ -114,7 +114,7 @@ function readerFor(options: ImportOptions): LineReader {
 function numberOf(text: string, name: string, min: number, max: number): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
-  throw usageFault(`${name} is ${JSON.stringify(text)}, expected a whole number from ${min} to ${max}`);
+  throw usageError(`${name} is ${JSON.stringify(text)}, expected a whole number from ${min} to ${max}`);
 }
 
 function goOn(file: string, line: number): string {
@@ -154,11 +154,11 @@ async function exportAll(session: Session, options: ExportOptions, operands: rea
   const [what = 'all'] = operands;
   const kinds = EXPORTS[what];
   if (kinds === undefined)
-    throw usageFault(`${JSON.stringify(what)} cannot be exported, expected schedules, messages or all`);
+    throw usageError(`${JSON.stringify(what)} cannot be exported, expected schedules, messages or all`);
   const file = options.output === undefined ? null : createWriteStream(options.output);
   if (file !== null)
     await once(file, 'open').catch((error: unknown) => {
-      throw usageFault(
+      throw usageError(
         `${options.output ?? ''} cannot be written: ${error instanceof Error ? error.message : String(error)}`,
       );
     });

@@ -23,7 +23,7 @@ const PAGE = {
 };
 
 /** Something the user can put right: the text is enough. */
-export class PrepareFault extends Error {}
+export class PrepareError extends Error {}
 
 /** True if dist/ was built from exactly the present sources. */
 export function isBuilt() {
@@ -60,7 +60,7 @@ function runTool([file, ...args], fault) {
     cwd: root,
     stdio: ['ignore', 2, 2],
   });
-  if (status !== 0) throw new PrepareFault(fault);
+  if (status !== 0) throw new PrepareError(fault);
 }
 
 function compile() {

@@ -31,9 +31,7 @@ writeFileSync(
   `// Written by scripts/iana-names.mjs. Every name of the IANA time zone database, links to older names included: Intl
 // lists none of those.
 
-/** The release of the database that the names are of. */
-export const IANA_RELEASE = '${version}';
-
+/** The names of release ${version} of the database. */
 export const IANA_NAMES: readonly string[] = \`
 ${lines.join('\n')}
 \`

@@ -4,9 +4,9 @@ import { linkSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } fr
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { build, isBuilt, PrepareFault } from './build.mjs';
+import { build, isBuilt, PrepareError } from './build.mjs';
 
-export { PrepareFault };
+export { PrepareError };
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -73,7 +73,7 @@ export async function run(file, args, options = {}) {
 function checkNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor >= OLDEST_NODE[1])) return;
-  throw new PrepareFault(`Carillon needs Node.js ${OLDEST_NODE.join('.')} or newer; this is ${process.versions.node}`);
+  throw new PrepareError(`Carillon needs Node.js ${OLDEST_NODE.join('.')} or newer; this is ${process.versions.node}`);
 }
 
 /**
@@ -83,7 +83,7 @@ function checkNode() {
 function isInstalled() {
   const wanted = readPackages(path.join(root, 'package-lock.json'));
   const present = readPackages(path.join(root, 'node_modules', '.package-lock.json'));
-  if (wanted === undefined) throw new PrepareFault('package-lock.json is missing: this clone is not complete');
+  if (wanted === undefined) throw new PrepareError('package-lock.json is missing: this clone is not complete');
   if (present === undefined) return false;
   // Packages for other platforms are optional and rightly absent.
   return Object.entries(wanted).every(
@@ -108,7 +108,7 @@ async function install() {
   const args = ['ci', '--include=dev', '--include=optional', '--ignore-scripts', '--no-audit', '--no-fund'];
   const npm = process.env.npm_execpath;
   const code = npm?.endsWith('.js') ? await run(process.execPath, [npm, ...args]) : await run('npm', args);
-  if (code !== 0) throw new PrepareFault(`npm ci failed (exit code ${code}); its messages are above`);
+  if (code !== 0) throw new PrepareError(`npm ci failed (exit code ${code}); its messages are above`);
 }
 
 async function lock(say) {

@@ -3,7 +3,7 @@
  * dist/bench/delivery.js with `--json`, and ends with its exit code.
  */
 import path from 'node:path';
-import { prepare, PrepareFault, root, run } from './prepare.mjs';
+import { prepare, PrepareError, root, run } from './prepare.mjs';
 
 const [program, ...args] = process.argv.slice(2);
 
@@ -13,6 +13,6 @@ try {
   await prepare((line) => console.error(line));
   code = await run(process.execPath, [path.join(root, 'dist', `${program}.js`), ...args]);
 } catch (error) {
-  console.error(error instanceof PrepareFault ? error.message : error);
+  console.error(error instanceof PrepareError ? error.message : error);
 }
 process.exit(code);

@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { ensureBuilt, ensureInstalled, PrepareFault, root, run } from './prepare.mjs';
+import { ensureBuilt, ensureInstalled, PrepareError, root, run } from './prepare.mjs';
 import { runTopologies } from './topologies.mjs';
 
 const bin = (...parts) => path.join(root, 'node_modules', ...parts);
@@ -21,6 +21,7 @@ const CHECKS = [
   ['types', [bin('typescript', 'bin', 'tsc'), '--noEmit']],
   ['types of the page', [bin('typescript', 'bin', 'tsc'), '--noEmit', '-p', 'web']],
   ['lint', [bin('oxlint', 'bin', 'oxlint'), '--deny-warnings', '.']],
+  ['unused files, exports and packages', [bin('knip', 'bin', 'knip.js')]],
   ['format', [bin('prettier', 'bin', 'prettier.cjs'), '--check', '--log-level', 'warn', '.']],
   [
     `unit tests in ${OTHER_ZONE.TZ}`,
@@ -29,14 +30,21 @@ const CHECKS = [
   ],
 ];
 
+/** These need neither PostgreSQL nor Redis, nor what is built. */
+const WITHOUT_STORES = /^test\/(?:unit(?:\/|$)|architecture)/;
+
 async function main(args) {
   const say = (line) => console.log(line);
   await ensureInstalled(say);
+  const files = args.filter((arg) => !arg.startsWith('-'));
+  if (files.length > 0 && files.every((file) => WITHOUT_STORES.test(file))) {
+    return await run(process.execPath, vitest(args), { env: { ...process.env, CARILLON_TEST_STORES: 'none' } });
+  }
   const failed = [];
   try {
     await ensureBuilt(say);
   } catch (error) {
-    if (!(error instanceof PrepareFault)) throw error;
+    if (!(error instanceof PrepareError)) throw error;
     // What can be tested without the build still is.
     console.error(error.message);
     failed.push('build');
@@ -47,10 +55,16 @@ async function main(args) {
     if ((await runTopologies([], { quick: true })) !== 0) failed.push('topologies');
   }
   // Last, so that what a test found wrong is what stands at the end.
-  const code = await run(process.execPath, [bin('vitest', 'vitest.mjs'), 'run', ...args]);
+  const code = await run(process.execPath, vitest(args));
   if (code !== 0) failed.push('tests');
   if (failed.length > 0) console.log(`\nnpm test failed: ${failed.join(', ')}`);
   return failed.length === 0 ? 0 : 1;
+}
+
+/** `--watch`: runs again what a saved file concerns, until Ctrl-C. */
+function vitest(args) {
+  const isWatching = args.includes('--watch');
+  return [bin('vitest', 'vitest.mjs'), isWatching ? 'watch' : 'run', ...args.filter((arg) => arg !== '--watch')];
 }
 
 /** Runs all of them at the same time, whatever the others find; returns the names of those that failed. */
@@ -85,6 +99,6 @@ let code = 1;
 try {
   code = await main(process.argv.slice(2));
 } catch (error) {
-  console.error(error instanceof PrepareFault ? error.message : error);
+  console.error(error instanceof PrepareError ? error.message : error);
 }
 process.exit(code);

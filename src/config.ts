@@ -14,16 +14,16 @@ export { type Config, type SettingName, SETTINGS } from './settings.js';
  * and settings whose relation to each other cannot work.
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
-  const faults = unknownNames(environment);
+  const problems = unknownNames(environment);
   const values: Record<string, string | number | boolean> = {};
   for (const [name, setting] of Object.entries(SETTINGS) as [SettingName, Setting][]) {
     const given = environment[name];
-    const value = given === undefined || given === '' ? setting.default : parseValue(name, setting, given, faults);
+    const value = given === undefined || given === '' ? setting.default : parseValue(name, setting, given, problems);
     values[name] = value;
   }
   const config = Object.freeze(values) as Config;
-  if (faults.length === 0) faults.push(...relationFaults(config));
-  if (faults.length > 0) throw new CarillonError('INVALID_REQUEST', `configuration: ${faults.join('; ')}`);
+  if (problems.length === 0) problems.push(...relationProblems(config));
+  if (problems.length > 0) throw new CarillonError('INVALID_REQUEST', `configuration: ${problems.join('; ')}`);
   return config;
 }
 
@@ -31,28 +31,28 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 export function configWith(changes: Partial<Config>): Config {
   const defaults = Object.fromEntries(Object.entries(SETTINGS).map(([name, setting]) => [name, setting.default]));
   const config = Object.freeze({ ...defaults, ...changes }) as Config;
-  invariant(relationFaults(config).length === 0, relationFaults(config).join('; '));
+  invariant(relationProblems(config).length === 0, relationProblems(config).join('; '));
   return config;
 }
 
-function parseValue(name: string, setting: Setting, given: string, faults: string[]): string | number | boolean {
+function parseValue(name: string, setting: Setting, given: string, problems: string[]): string | number | boolean {
   switch (setting.kind) {
     case 'integer': {
       const value = Number(given);
       if (Number.isInteger(value) && value >= setting.min && value <= setting.max) return value;
-      faults.push(`${name} is "${given}", expected a whole number from ${setting.min} to ${setting.max}`);
+      problems.push(`${name} is "${given}", expected a whole number from ${setting.min} to ${setting.max}`);
       return setting.default;
     }
     case 'flag': {
       const value = given.toLowerCase();
       if (['1', 'true', 'yes', 'on'].includes(value)) return true;
       if (['0', 'false', 'no', 'off'].includes(value)) return false;
-      faults.push(`${name} is "${given}", expected true or false`);
+      problems.push(`${name} is "${given}", expected true or false`);
       return setting.default;
     }
     case 'choice':
       if (setting.choices.includes(given)) return given;
-      faults.push(`${name} is "${given}", expected one of ${setting.choices.join(', ')}`);
+      problems.push(`${name} is "${given}", expected one of ${setting.choices.join(', ')}`);
       return setting.default;
     case 'text':
     case 'secret':
@@ -60,10 +60,10 @@ function parseValue(name: string, setting: Setting, given: string, faults: strin
   }
 }
 
-function relationFaults(config: Config): string[] {
-  const faults: string[] = [];
-  const require = (holds: boolean, fault: string): void => {
-    if (!holds) faults.push(fault);
+function relationProblems(config: Config): string[] {
+  const problems: string[] = [];
+  const require = (holds: boolean, problem: string): void => {
+    if (!holds) problems.push(problem);
   };
   require(config.CARILLON_TOUCH_MS * 2 <
     config.CARILLON_VISIBILITY_MS, 'CARILLON_TOUCH_MS must be less than half of CARILLON_VISIBILITY_MS');
@@ -100,7 +100,7 @@ function relationFaults(config: Config): string[] {
   ), 'CARILLON_DATABASE_URL cannot be read, expected postgres://user:password@host:port/database');
   const locks = lockServerUrls(config).length;
   require(locks === 0 || locks >= 3, `CARILLON_LOCK_REDIS_URLS has ${locks} servers, expected none or at least three`);
-  return faults;
+  return problems;
 }
 
 /** Origins that may open the admin websocket, in lower case. */

@@ -4,9 +4,10 @@ import { startNode, type Node } from './compose.js';
 import type { Logger } from 'pino';
 import { type Config, readConfig } from './config.js';
 import { CarillonError } from './domain/errors.js';
-import { heapFault } from './compose/heap.js';
-import { startFault } from './compose/start-fault.js';
+import { heapError } from './compose/heap.js';
+import { startError } from './compose/start-error.js';
 import { createLogger, UNHANDLED_REJECTION } from './telemetry/logger.js';
+import { processTime } from './time/process-time.js';
 
 // Name look-ups block a thread of libuv's pool each: with the default of four, a few dead domains would hold up the others.
 process.env.UV_THREADPOOL_SIZE ??= '16';
@@ -21,9 +22,9 @@ function configOrExit(): Config {
   }
 }
 
-function exitOn(fault: string | null, log: Logger): void {
-  if (fault === null) return;
-  log.fatal(fault);
+function exitOn(problem: string | null, log: Logger): void {
+  if (problem === null) return;
+  log.fatal(problem);
   process.exit(1);
 }
 
@@ -40,13 +41,10 @@ const STOP_MARGIN_MS = 5_000;
 function stopOn(signal: NodeJS.Signals, node: Promise<Node>, config: Config, log: Logger): void {
   process.once(signal, () => {
     log.info({ signal }, 'asked to stop');
-    setTimeout(
-      () => {
-        log.error('not stopped within the drain limit');
-        process.exit(1);
-      },
-      config.CARILLON_DRAIN_MS + config.CARILLON_LEAVE_MS + STOP_MARGIN_MS,
-    ).unref();
+    processTime.after(config.CARILLON_DRAIN_MS + config.CARILLON_LEAVE_MS + STOP_MARGIN_MS, () => {
+      log.error('not stopped within the drain limit');
+      process.exit(1);
+    });
     node
       .then((started) => started.stop())
       .then(
@@ -63,15 +61,15 @@ function stopOn(signal: NodeJS.Signals, node: Promise<Node>, config: Config, log
 export function main(): void {
   const config = configOrExit();
   const log = createLogger(config.CARILLON_NODE_NAME, config.CARILLON_LOG_LEVEL);
-  exitOn(heapFault(config), log);
+  exitOn(heapError(config), log);
   reportUnhandled(log);
   const node = startNode(config, log);
   stopOn('SIGTERM', node, config, log);
   stopOn('SIGINT', node, config, log);
   node.catch((error: unknown) => {
-    const fault = startFault(error, config);
-    if (fault === null) log.fatal({ err: error }, 'the node could not start');
-    else log.fatal(fault);
+    const problem = startError(error, config);
+    if (problem === null) log.fatal({ err: error }, 'the node could not start');
+    else log.fatal(problem);
     process.exit(1);
   });
 }

@@ -217,7 +217,7 @@ export const SETTINGS = {
     24 * HOUR,
     10 * SECOND,
     7 * DAY,
-    'Work due within this is in Redis; beyond it only in the table.',
+    'Work due within this is in Redis; beyond it only in PostgreSQL.',
   ),
   CARILLON_PROMOTE_EVERY_MS: integer(
     HOUR,
@@ -225,12 +225,7 @@ export const SETTINGS = {
     12 * HOUR,
     'How often a shard moves its horizon (sweeps promote and recur).',
   ),
-  CARILLON_RESCUE_EVERY_MS: integer(
-    MINUTE,
-    200,
-    HOUR,
-    'How often a shard looks for overdue work the queue does not know.',
-  ),
+  CARILLON_RESCUE_EVERY_MS: integer(MINUTE, 200, HOUR, 'How often a shard looks for overdue work Redis does not know.'),
   CARILLON_SWEEP_BATCH: integer(500, 10, 10_000, 'Most rows a sweep handles in one step.'),
 
   CARILLON_MISFIRE_GRACE_MS: integer(MINUTE, SECOND, DAY, 'An occurrence later than this is a misfire.'),
@@ -355,6 +350,12 @@ export const SETTINGS = {
     SECOND,
     DAY,
     'How often partitions are made and dropped, and keys expired.',
+  ),
+  CARILLON_SUMMARIZE_EVERY_MS: integer(
+    MINUTE,
+    SECOND,
+    HOUR,
+    'How often the indexes by time are summarized for what was written since; until then, lists by time read that part of PostgreSQL.',
   ),
 } as const satisfies Record<string, Setting>;
 

@@ -68,19 +68,22 @@ const MAY_KNOW: Readonly<Record<string, readonly string[]>> = {
   domain: [],
   settings: [],
   config: ['domain', 'settings'],
+  // Ways to wait; whose time it is, compose says.
+  time: ['domain'],
   telemetry: ['domain', 'config'],
-  postgres: ['domain'],
-  redis: ['domain'],
-  delivery: ['domain'],
+  postgres: ['domain', 'time'],
+  redis: ['domain', 'time'],
+  delivery: ['domain', 'time'],
   intake: ['domain', 'postgres', 'redis'],
   actor: ['domain', 'postgres', 'redis', 'delivery'],
   membership: ['domain', 'postgres', 'redis', 'delivery', 'actor'],
   // The API judges destinations at publish by the rules of delivery, and gives work to the intake.
-  api: ['domain', 'config', 'postgres', 'intake', 'delivery'],
-  admin: ['domain', 'config', 'postgres', 'intake', 'telemetry'],
+  api: ['domain', 'config', 'time', 'postgres', 'intake', 'delivery'],
+  admin: ['domain', 'config', 'time', 'postgres', 'intake', 'telemetry'],
   compose: [
     'domain',
     'config',
+    'time',
     'telemetry',
     'postgres',
     'redis',
@@ -91,7 +94,7 @@ const MAY_KNOW: Readonly<Record<string, readonly string[]>> = {
     'api',
     'admin',
   ],
-  main: ['compose', 'config', 'telemetry', 'domain'],
+  main: ['compose', 'config', 'telemetry', 'domain', 'time'],
 };
 
 /** Packages that only some rooms may use. */
@@ -140,13 +143,13 @@ describe('imports', () => {
     );
   });
 
-  it('of the domain are its own, hashing, and the cron parser in domain/cron', () => {
+  it('of the domain are its own, hashing, bounded caches, and the cron parser in domain/cron', () => {
     report(
       sources
         .filter(({ file }) => file.startsWith('src/domain/'))
         .flatMap((source) =>
           importsOf(source)
-            .filter((name) => !name.startsWith('src/domain/') && name !== 'node:crypto')
+            .filter((name) => !name.startsWith('src/domain/') && name !== 'node:crypto' && name !== 'lru-cache')
             .filter((name) => !(name === 'cron-parser' && source.file.startsWith('src/domain/cron/')))
             .map((name) => `${source.file} imports ${name}`),
         ),
@@ -217,6 +220,9 @@ function uses(among: readonly Source[], pattern: RegExp): string[] {
   );
 }
 
+/** Asks the event loop how busy it is: what Node.js measures of itself is no time that anybody could give. */
+const EVENT_LOOP_METRICS = 'src/telemetry/process-metrics.ts';
+const PROCESS_TIME = 'src/time/process-time.ts';
 const inDomain = sources.filter(({ file }) => file.startsWith('src/domain/'));
 
 describe('the clock and chance', () => {
@@ -227,23 +233,38 @@ describe('the clock and chance', () => {
     report(uses(inDomain, /\bset(?:Timeout|Interval|Immediate)\b|\bawait\b|\basync\b|\bPromise\b|\bprocess\./));
   });
 
-  it('by the wall are looked at in the one clock only', () => {
-    const wall = /\bDate\.now\b|\bnew Date\(\s*\)/;
+  // Issue 13, entry 4. `setImmediate` is no time: it puts off to the next round of the event loop, so that what comes in one goes together.
+  it('of Node.js are asked in one file only: everybody else is given a time', () => {
+    const raw =
+      /\bset(?:Timeout|Interval)\b|\bclear(?:Timeout|Interval)\b|\bperformance\b|\bDate\.now\b|\bnew Date\(\s*\)/;
+    const imported = /\bhrtime\b|\bnode:(?:timers|perf_hooks)\b|\btimers\/promises\b|\bAbortSignal\.timeout\b/;
+    const others = sources.filter(({ file }) => file !== PROCESS_TIME && file !== EVENT_LOOP_METRICS);
+    expect(others).toHaveLength(sources.length - 2);
+    const loop = sources.filter(({ file }) => file === EVENT_LOOP_METRICS);
+    report([
+      ...uses(others, raw),
+      ...uses(others, imported),
+      ...uses(loop, /\bperformance\.now\b|\bset(?:Timeout|Interval)\b|\bDate\b/),
+    ]);
+  });
+
+  it('of this process are handed on by compose: no other room takes them for itself', () => {
+    const mayImport = ['compose', 'main'];
     report(
-      uses(
-        sources.filter(({ file }) => file !== 'src/redis/redis-clock.ts'),
-        wall,
-      ),
+      sources
+        .filter(({ file }) => !mayImport.includes(roomOf(file) ?? ''))
+        .filter((source) => importsOf(source).includes(PROCESS_TIME))
+        .map(({ file }) => `${file} imports ${PROCESS_TIME}: it is to be given a time`),
     );
   });
 
   it('of chance are taken in compose only, save for the id of a signature', () => {
-    const chance = /\bMath\.random\b|\brandom(?:Bytes|UUID|Int)\b/;
+    const random = /\bMath\.random\b|\brandom(?:Bytes|UUID|Int)\b/;
     const mayTake = ['src/compose.ts', 'src/delivery/signing.ts'];
     report(
       uses(
         sources.filter(({ file }) => !mayTake.includes(file)),
-        chance,
+        random,
       ),
     );
   });
@@ -273,6 +294,24 @@ describe('the process', () => {
       uses(
         sources.filter(({ file }) => file !== 'src/main.ts'),
         /\bprocess\.(?:env|exit|exitCode|argv|on)\b/,
+      ),
+    );
+  });
+
+  // Issue 13, entry 4: how long a client waits and when it tries again is said once.
+  it('makes clients of Redis in one file only', () => {
+    const connects = 'src/redis/connect.ts';
+    const makes = /\bnew (?:Redis|Cluster|RedirectedCluster)\(|\.duplicate\(/;
+    expect(
+      uses(
+        sources.filter(({ file }) => file === connects),
+        makes,
+      ),
+    ).not.toEqual([]);
+    report(
+      uses(
+        sources.filter(({ file }) => file !== connects),
+        makes,
       ),
     );
   });

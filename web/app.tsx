@@ -2,16 +2,16 @@
 
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { Asking } from './parts/ask.js';
-import { Empty, Toasts } from './parts/notices.js';
+import { Asking } from './components/confirm.js';
+import { Empty, Toasts } from './components/notices.js';
 import { href, route } from './route.js';
 import { isAdmin, session } from './session.js';
-import { Door } from './shell/door.js';
+import { SignIn } from './shell/sign-in.js';
 import { Keys } from './shell/keys.js';
-import { placesOf, Rail } from './shell/rail.js';
+import { placesOf, Sidebar } from './shell/sidebar.js';
 import { Cluster } from './views/cluster/cluster.js';
-import { LetterGroupsView } from './views/letters/groups.js';
-import { LetterList } from './views/letters/list.js';
+import { LetterGroupsView } from './views/dead-letters/groups.js';
+import { LetterList } from './views/dead-letters/list.js';
 import { MessageList } from './views/messages/list.js';
 import { OneMessage } from './views/messages/one.js';
 import { EditSchedule, NewSchedule } from './views/schedules/form.js';
@@ -20,7 +20,7 @@ import { OneSchedule } from './views/schedules/one.js';
 import { Stores } from './views/stores.js';
 
 export function App(): JSX.Element {
-  return session.value === null ? <Door /> : <Inside tenant={session.value.tenant} />;
+  return session.value === null ? <SignIn /> : <Inside tenant={session.value.tenant} />;
 }
 
 function Inside({ tenant }: { tenant: string }): JSX.Element {
@@ -47,7 +47,7 @@ function Inside({ tenant }: { tenant: string }): JSX.Element {
       >
         Skip to the content
       </a>
-      <Rail />
+      <Sidebar />
       <main class="main" id="main" ref={main} tabIndex={-1} key={tenant}>
         <View path={path} />
       </main>

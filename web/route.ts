@@ -14,7 +14,7 @@ addEventListener('hashchange', () => {
   route.value = parse(location.hash);
 });
 
-export function parse(hash: string): Route {
+function parse(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2);
   return { path: path.split('/').filter(Boolean).map(decoded), query: new URLSearchParams(query) };
 }

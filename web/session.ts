@@ -16,18 +16,18 @@ export const session = signal<Session | null>(load());
 export const isAdmin = computed(() => session.value?.role === 'admin');
 
 /** Why the page asks to sign in again; empty at first. */
-export const signInFault = signal('');
+export const signInError = signal('');
 
 export function signIn(next: Session): void {
   sessionStorage.setItem(KEY, JSON.stringify(next));
-  signInFault.value = '';
+  signInError.value = '';
   session.value = next;
 }
 
 /** `fault` is what the API said about the token, where that is why. */
-export function signOut(fault = ''): void {
+export function signOut(problem = ''): void {
   sessionStorage.removeItem(KEY);
-  signInFault.value = fault;
+  signInError.value = problem;
   session.value = null;
 }
 

@@ -55,7 +55,7 @@ export async function accept(bench: Bench): Promise<PartResult> {
 }
 
 async function acceptOnce(bench: Bench, way: Way): Promise<Accepted> {
-  const { course, sizes } = bench;
+  const { harness, sizes } = bench;
   const filled = await bench.filled(0);
   const { stores, prefix } = filled;
   const options = WAYS[way];
@@ -73,7 +73,7 @@ async function acceptOnce(bench: Bench, way: Way): Promise<Accepted> {
     await publisher.next('ready');
     const durationMs = sizes.accept.seconds * 1_000;
     await publisher.ask({ kind: 'run', durationMs: durationMs * WARM_UP_SHARE }, 'ran');
-    const meter = new Meter({ ...course, stores }, node?.pid ?? publisher.pid, publisher.pid);
+    const meter = new Meter({ ...harness, stores }, node?.pid ?? publisher.pid, publisher.pid);
     const ran = await publisher.ask<Ran>({ kind: 'run', durationMs }, 'ran');
     const used = meter.used();
     return {

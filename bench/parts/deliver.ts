@@ -3,12 +3,12 @@
  * a table full of cold rows, with schedules (each delivery an occurrence), and with three nodes on the same machine.
  */
 import { startCarillon, type CarillonNode } from '../carillon-node.js';
-import { expectMessages, now, sleep, sleepUntil, warmUp } from '../course.js';
-import type { Heat } from '../delivery-report.js';
+import { expectMessages, now, sleep, sleepUntil, warmUp } from '../harness.js';
+import type { Trial } from '../delivery-report.js';
 import { rounded } from '../figures.js';
-import type { FilledTable } from '../filled.js';
+import type { FilledDatabase } from '../filled.js';
 import {
-  acceptAhead,
+  acceptLater,
   type Delivered,
   deliveredBy,
   dueTogether,
@@ -17,7 +17,7 @@ import {
   SETTLE_MS,
   untilRecorded,
   type Task,
-} from '../heats.js';
+} from '../trials.js';
 import { startHerd } from '../herd-start.js';
 import { Meter, total } from '../meter.js';
 import { mostRows, type Bench, type Line, type PartResult } from './part.js';
@@ -29,19 +29,19 @@ const WAYS = ['floor', 'bullmq', 'carillon', 'coldRows', 'schedules', 'threeNode
 type Way = (typeof WAYS)[number];
 
 export async function deliver(bench: Bench): Promise<PartResult> {
-  const heats = new Map(WAYS.map((way): [Way, Heat[]] => [way, []]));
+  const trials = new Map(WAYS.map((way): [Way, Trial[]] => [way, []]));
   for (let round = 0; round < bench.sizes.deliver.rounds; round++) {
     for (const way of round % 2 === 0 ? WAYS : [...WAYS].reverse()) {
-      await bench.course.stores.flushRedis();
-      const heat = await RUNS[way](bench);
+      await bench.harness.stores.flushRedis();
+      const trial = await RUNS[way](bench);
       bench.say(
-        `deliver ${way}: ${heat.perSecond} a second, CPU ${total(heat.cpu).toFixed(3)}, others ${heat.otherCores}`,
+        `deliver ${way}: ${trial.perSecond} a second, CPU ${total(trial.cpu).toFixed(3)}, others ${trial.otherCores}`,
       );
-      heats.get(way)?.push(heat);
+      trials.get(way)?.push(trial);
     }
   }
   for (const rows of [0, mostRows(bench)]) await (await bench.filled(rows)).tidy();
-  const medians = Object.fromEntries([...heats].map(([way, of]) => [way, deliveredBy(of)])) as Record<Way, Delivered>;
+  const medians = Object.fromEntries([...trials].map(([way, of]) => [way, deliveredBy(of)])) as Record<Way, Delivered>;
   const { carillon, bullmq } = medians;
   const figures = {
     ...bench.sizes.deliver,
@@ -49,12 +49,12 @@ export async function deliver(bench: Bench): Promise<PartResult> {
     ratioToBullmq: rounded(carillon.perSecond / bullmq.perSecond, 3),
     cpuRatioToBullmq: rounded(carillon.cpuPer1000 / bullmq.cpuPer1000, 3),
     medians,
-    heats: Object.fromEntries(heats),
+    trials: Object.fromEntries(trials),
   };
   return { figures, lines: linesOf(medians) };
 }
 
-const RUNS: Readonly<Record<Way, (bench: Bench) => Promise<Heat>>> = {
+const RUNS: Readonly<Record<Way, (bench: Bench) => Promise<Trial>>> = {
   floor: (bench) => HEATS.floor(taskOf(bench)),
   bullmq: (bench) => HEATS.bullmq(taskOf(bench)),
   carillon: async (bench) => HEATS.carillon(taskOf(bench, await bench.filled(0))),
@@ -63,16 +63,16 @@ const RUNS: Readonly<Record<Way, (bench: Bench) => Promise<Heat>>> = {
   threeNodes: runThreeNodes,
 };
 
-function taskOf({ course, sizes }: Bench, filled?: FilledTable): Task {
+function taskOf({ harness, sizes }: Bench, filled?: FilledDatabase): Task {
   const { messages, concurrency, leadMs } = sizes.deliver;
-  const task = { course, messages, concurrency, leadMs };
+  const task = { harness, messages, concurrency, leadMs };
   if (filled === undefined) return task;
-  return { ...task, course: { ...course, stores: filled.stores }, settings: filled.prefix };
+  return { ...task, harness: { ...harness, stores: filled.stores }, settings: filled.prefix };
 }
 
-async function runSchedules(bench: Bench): Promise<Heat> {
+async function runSchedules(bench: Bench): Promise<Trial> {
   const filled = await bench.filled(0);
-  const { course, messages, concurrency } = taskOf(bench, filled);
+  const { harness: course, messages, concurrency } = taskOf(bench, filled);
   const { node, atMs } = await startHerd(course, filled, {
     size: messages,
     windowMs: 0,
@@ -94,9 +94,9 @@ async function runSchedules(bench: Bench): Promise<Heat> {
   }
 }
 
-async function runThreeNodes(bench: Bench): Promise<Heat> {
+async function runThreeNodes(bench: Bench): Promise<Trial> {
   const filled = await bench.filled(0);
-  const { course, messages, concurrency } = taskOf(bench, filled);
+  const { harness: course, messages, concurrency } = taskOf(bench, filled);
   const share = Math.ceil(concurrency / NODES);
   const names = Array.from({ length: NODES }, (_, index) => `node-${index + 1}`);
   const nodes: CarillonNode[] = [];
@@ -112,7 +112,7 @@ async function runThreeNodes(bench: Bench): Promise<Heat> {
     }
     const pids = nodes.map(({ pid }) => pid);
     const meter = new Meter(course, pids);
-    const { dueAtMs, done } = await acceptAhead(
+    const { dueAtMs, done } = await acceptLater(
       async (atMs) => {
         const arrived = await expectMessages(course, messages);
         await first.publish(course.url, dueTogether(messages, atMs));

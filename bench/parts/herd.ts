@@ -3,9 +3,9 @@
  * messages of others are meanwhile.
  */
 import type { CarillonNode } from '../carillon-node.js';
-import { expectMessages, now, sleep, sleepUntil, startReceiver } from '../course.js';
+import { expectMessages, now, sleep, sleepUntil, startReceiver } from '../harness.js';
 import { percentile, rounded } from '../figures.js';
-import { HEATS, untilRecorded } from '../heats.js';
+import { HEATS, untilRecorded } from '../trials.js';
 import { startHerd } from '../herd-start.js';
 import { CONCURRENCY } from '../lag-stream.js';
 import type { Arrivals } from '../receiver.js';
@@ -35,9 +35,9 @@ export async function herd(bench: Bench): Promise<PartResult> {
   bench.say(`herd: ${JSON.stringify(together)}`);
   const spread = await runHerd(bench, windowMs);
   bench.say(`herd: ${JSON.stringify(spread)}`);
-  await bench.course.stores.flushRedis();
+  await bench.harness.stores.flushRedis();
   const jobs = await HEATS.bullmq({
-    course: bench.course,
+    harness: bench.harness,
     messages: size,
     concurrency: CONCURRENCY,
     leadMs: bench.sizes.deliver.leadMs,
@@ -73,18 +73,18 @@ function othersOf(when: string, { others }: Herd): Line[] {
 
 async function runHerd(bench: Bench, windowMs: number): Promise<Herd> {
   const filled = await bench.filled(0);
-  const course = { ...bench.course, stores: filled.stores };
+  const harness = { ...bench.harness, stores: filled.stores };
   const { size, leadMs } = bench.sizes.herd;
   const others = await startReceiver();
-  const { node, atMs } = await startHerd(course, filled, { size, windowMs, leadMs, concurrency: CONCURRENCY });
+  const { node, atMs } = await startHerd(harness, filled, { size, windowMs, leadMs, concurrency: CONCURRENCY });
   try {
-    const arrived = await expectMessages(course, size);
+    const arrived = await expectMessages(harness, size);
     await expectMessages(others, Infinity);
     await sleepUntil(atMs - SLICE_LEAD_MS);
     const drained = { yet: false };
     const publishing = publishOthers(node, others.url, atMs, drained);
     await arrived();
-    await untilRecorded(course.stores, atMs);
+    await untilRecorded(harness.stores, atMs);
     const drainedMs = Math.round(now() - atMs);
     drained.yet = true;
     const messages = await publishing;

@@ -6,7 +6,7 @@ import { addJobs, openQueue, redisConnection } from '../bullmq-queue.js';
 import { startCarillon } from '../carillon-node.js';
 import { cloneMessages, cloneSchedules } from '../clone-rows.js';
 import { rounded } from '../figures.js';
-import type { FilledTable } from '../filled.js';
+import type { FilledDatabase } from '../filled.js';
 import { untilSwept, usedMemory } from '../queue-use.js';
 import { bodyOf } from '../signed-post.js';
 import type { Bench, Line, PartResult } from './part.js';
@@ -27,14 +27,14 @@ interface Held {
   /** Redis's `used_memory` with a node running, and how much of it is above an empty Redis. */
   readonly redisUsedBytes: number;
   readonly redisAboveEmptyBytes: number;
-  readonly tableBytesPerMessage: number;
-  readonly tableBytesPerSchedule: number;
+  readonly postgresBytesPerMessage: number;
+  readonly postgresBytesPerSchedule: number;
 }
 
-export async function hold(bench: Bench): Promise<PartResult> {
+export async function footprint(bench: Bench): Promise<PartResult> {
   const { sizes } = bench;
-  await bench.course.stores.flushRedis();
-  const emptyBytes = await usedMemory(bench.course.stores, sizes.hold.samples);
+  await bench.harness.stores.flushRedis();
+  const emptyBytes = await usedMemory(bench.harness.stores, sizes.hold.samples);
   const held: Held[] = [];
   for (const rows of sizes.rows) {
     const one = await holdCold(bench, await bench.filled(rows), emptyBytes);
@@ -57,7 +57,7 @@ export async function hold(bench: Bench): Promise<PartResult> {
 }
 
 /** A node on a table full of cold work: once its sweeps are through, Redis holds what it will hold. */
-async function holdCold(bench: Bench, filled: FilledTable, emptyBytes: number): Promise<Held> {
+async function holdCold(bench: Bench, filled: FilledDatabase, emptyBytes: number): Promise<Held> {
   const { stores, rows, prefix } = filled;
   await stores.flushRedis();
   const node = await startCarillon(stores, 50, [], 'node-1', prefix);
@@ -69,8 +69,8 @@ async function holdCold(bench: Bench, filled: FilledTable, emptyBytes: number): 
       fillSeconds: filled.fillSeconds,
       redisUsedBytes,
       redisAboveEmptyBytes: redisUsedBytes - emptyBytes,
-      tableBytesPerMessage: Math.round(filled.messageBytes / Math.max(1, rows)),
-      tableBytesPerSchedule: Math.round(filled.scheduleBytes / Math.max(1, rows)),
+      postgresBytesPerMessage: Math.round(filled.messageBytes / Math.max(1, rows)),
+      postgresBytesPerSchedule: Math.round(filled.scheduleBytes / Math.max(1, rows)),
     };
   } finally {
     await node.stop();
@@ -108,7 +108,7 @@ async function holdNear(bench: Bench): Promise<Near> {
 }
 
 /** Redis's memory when a node has swept an emptied Redis full, and so many messages that are due in minutes were published. */
-async function usedByNode(bench: Bench, { stores, prefix }: FilledTable, publish = 0): Promise<number> {
+async function usedByNode(bench: Bench, { stores, prefix }: FilledDatabase, publish = 0): Promise<number> {
   await stores.flushRedis();
   const node = await startCarillon(stores, 50, [], 'node-1', prefix);
   try {
@@ -132,13 +132,13 @@ interface Jobs {
 
 const CHUNK = 1_000;
 
-async function holdJobs({ course, sizes }: Bench): Promise<Jobs> {
+async function holdJobs({ harness, sizes }: Bench): Promise<Jobs> {
   const { jobs } = sizes.hold;
-  await course.stores.flushRedis();
-  const queue = openQueue(redisConnection(course.stores.redis.url));
+  await harness.stores.flushRedis();
+  const queue = openQueue(redisConnection(harness.stores.redis.url));
   try {
     await queue.waitUntilReady();
-    const none = await usedMemory(course.stores, sizes.hold.samples);
+    const none = await usedMemory(harness.stores, sizes.hold.samples);
     for (let first = 0; first < jobs; first += CHUNK) {
       const numbers = Array.from({ length: Math.min(CHUNK, jobs - first) }, (_, index) => first + index);
       const inMonths = Date.now() + 90 * 24 * HOUR_MS;
@@ -150,7 +150,7 @@ async function holdJobs({ course, sizes }: Bench): Promise<Jobs> {
         })),
       );
     }
-    const withJobs = await usedMemory(course.stores, sizes.hold.samples);
+    const withJobs = await usedMemory(harness.stores, sizes.hold.samples);
     for (let first = 0; first < jobs; first += CHUNK) {
       const numbers = Array.from({ length: Math.min(CHUNK, jobs - first) }, (_, index) => first + index);
       await Promise.all(
@@ -163,7 +163,7 @@ async function holdJobs({ course, sizes }: Bench): Promise<Jobs> {
         ),
       );
     }
-    const withAll = await usedMemory(course.stores, sizes.hold.samples);
+    const withAll = await usedMemory(harness.stores, sizes.hold.samples);
     return {
       jobs,
       redisBytesPerDelayedJob: Math.round((withJobs - none) / jobs),
@@ -171,7 +171,7 @@ async function holdJobs({ course, sizes }: Bench): Promise<Jobs> {
     };
   } finally {
     await queue.close();
-    await course.stores.flushRedis();
+    await harness.stores.flushRedis();
   }
 }
 
@@ -220,8 +220,8 @@ function linesOf(most: Held, cold: { readonly redisBytesPerColdMessage: number }
     },
     { what: 'Redis, each BullMQ delayed job', value: bullmq.redisBytesPerDelayedJob, unit: 'bytes' },
     { what: 'Redis, each BullMQ job scheduler', value: bullmq.redisBytesPerJobScheduler, unit: 'bytes' },
-    { what: 'table, each message', value: most.tableBytesPerMessage, unit: 'bytes' },
-    { what: 'table, each schedule', value: most.tableBytesPerSchedule, unit: 'bytes' },
+    { what: 'table, each message', value: most.postgresBytesPerMessage, unit: 'bytes' },
+    { what: 'table, each schedule', value: most.postgresBytesPerSchedule, unit: 'bytes' },
     { what: `filling the table with ${many} of each`, value: most.fillSeconds, unit: 's' },
   ];
 }

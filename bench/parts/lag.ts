@@ -3,9 +3,9 @@
  * which is what moves each day's work into Redis.
  */
 import { cloneMessages } from '../clone-rows.js';
-import { sleepUntil } from '../course.js';
+import { sleepUntil } from '../harness.js';
 import { rounded } from '../figures.js';
-import type { FilledTable } from '../filled.js';
+import type { FilledDatabase } from '../filled.js';
 import { bullmqLag, carillonLag, describeLag, type Lag, type Stream } from '../lag-stream.js';
 import { queuedEntries, untilSwept } from '../queue-use.js';
 import { mostRows, type Bench, type Line, type PartResult } from './part.js';
@@ -31,31 +31,31 @@ interface Sweeping {
 }
 
 export async function lag(bench: Bench): Promise<PartResult> {
-  const { sizes, course } = bench;
+  const { sizes, harness } = bench;
   const filled = await bench.filled(mostRows(bench));
   const empty = await bench.filled(0);
   const { seconds } = sizes.lag;
   const rates: AtRate[] = [];
   for (const perSecond of sizes.lag.rates) {
     const stream = { perSecond, seconds };
-    await course.stores.flushRedis();
-    const bullmq = await bullmqLag(course, stream);
+    await harness.stores.flushRedis();
+    const bullmq = await bullmqLag(harness, stream);
     bench.say(describeLag(bullmq));
     const coldRows = await lagOn(bench, filled, stream);
     rates.push({ perSecond, bullmq, coldRows });
   }
   const promisedRate = sizes.lag.rates.includes(PROMISED_RATE) ? PROMISED_RATE : (sizes.lag.rates[0] ?? PROMISED_RATE);
   const stream = { perSecond: promisedRate, seconds };
-  const emptyTable = await lagOn(bench, empty, stream);
+  const emptyDatabase = await lagOn(bench, empty, stream);
   const sweeping = await lagWhileSweeping(bench, filled, stream);
   for (const table of [filled, empty]) await table.tidy();
-  const figures = { seconds, redisHz: 10, rows: filled.rows, rates, emptyTable, sweeping };
-  return { figures, lines: linesOf(rates, promisedRate, emptyTable, sweeping) };
+  const figures = { seconds, redisHz: 10, rows: filled.rows, rates, emptyDatabase, sweeping };
+  return { figures, lines: linesOf(rates, promisedRate, emptyDatabase, sweeping) };
 }
 
-async function lagOn(bench: Bench, { stores, prefix }: FilledTable, stream: Stream): Promise<Lag> {
+async function lagOn(bench: Bench, { stores, prefix }: FilledDatabase, stream: Stream): Promise<Lag> {
   await stores.flushRedis();
-  const result = await carillonLag({ ...bench.course, stores }, stream, prefix, () =>
+  const result = await carillonLag({ ...bench.harness, stores }, stream, prefix, () =>
     untilSwept(stores, prefix.CARILLON_REDIS_PREFIX ?? ''),
   );
   bench.say(describeLag(result));
@@ -66,14 +66,14 @@ async function lagOn(bench: Bench, { stores, prefix }: FilledTable, stream: Stre
  * The hourly sweeps, pressed into the time of the run: each shard moves its horizon once, and all that is to be promoted is due at one moment
  * which every shard's horizon passes in that time.
  */
-async function lagWhileSweeping(bench: Bench, filled: FilledTable, stream: Stream): Promise<Sweeping> {
+async function lagWhileSweeping(bench: Bench, filled: FilledDatabase, stream: Stream): Promise<Sweeping> {
   const { stores, prefix } = filled;
   const name = prefix.CARILLON_REDIS_PREFIX ?? '';
   const everyMs = stream.seconds * 1_000;
   await stores.flushRedis();
   const settings = { ...prefix, CARILLON_PROMOTE_EVERY_MS: String(everyMs) };
   let before = 0;
-  const result = await carillonLag({ ...bench.course, stores }, stream, settings, async () => {
+  const result = await carillonLag({ ...bench.harness, stores }, stream, settings, async () => {
     await untilSwept(stores, name);
     before = await queuedEntries(stores, name);
     const allowance = Math.min(INSERT_ALLOWANCE_MS, Math.max(2_000, bench.sizes.lag.promoted / 5));
@@ -87,7 +87,7 @@ async function lagWhileSweeping(bench: Bench, filled: FilledTable, stream: Strea
   return { promoted: (await queuedEntries(stores, name)) - before, lag: result };
 }
 
-function linesOf(rates: readonly AtRate[], promisedRate: number, emptyTable: Lag, sweeping: Sweeping): Line[] {
+function linesOf(rates: readonly AtRate[], promisedRate: number, emptyDatabase: Lag, sweeping: Sweeping): Line[] {
   const promised = rates.find(({ perSecond }) => perSecond === promisedRate);
   return [
     ...rates.flatMap(({ perSecond, coldRows, bullmq }) =>
@@ -103,7 +103,7 @@ function linesOf(rates: readonly AtRate[], promisedRate: number, emptyTable: Lag
     ...(promised === undefined
       ? []
       : [
-          compared(`p99 at ${promisedRate} a second, no rows`, emptyTable.p99Ms, promised.coldRows.p99Ms),
+          compared(`p99 at ${promisedRate} a second, no rows`, emptyDatabase.p99Ms, promised.coldRows.p99Ms),
           {
             ...compared(`p99, ${sweeping.promoted} promoted meanwhile`, sweeping.lag.p99Ms, promised.coldRows.p99Ms),
             must: { atMost: rounded(SWEEPING_MOST * promised.coldRows.p99Ms, 2) },

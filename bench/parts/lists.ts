@@ -29,7 +29,7 @@ export async function lists(bench: Bench): Promise<PartResult> {
   const node = await startCarillon(stores, 50, [], 'node-1', prefix);
   const answered: Answered[] = [];
   try {
-    const marked = await markRows({ ...bench.course, stores }, filled, node, sizes);
+    const marked = await markRows({ ...bench.harness, stores }, filled, node, sizes);
     const asked = { ...marked, schedules: rows, withHistory: history / HISTORY_DAYS, nowMs: Date.now() };
     for (const question of questionsOf(asked)) answered.push(await askAll(node.url, question, sizes));
   } finally {
@@ -89,15 +89,15 @@ function rowsOf(
   target: string,
 ): number {
   const found = rows === '' ? [answer] : answer[rows];
-  const fault = !Array.isArray(found)
+  const problem = !Array.isArray(found)
     ? `has no ${rows}`
     : expect === 'rows' && found.length === 0
       ? 'has no rows'
       : expect === 'none' && found.length > 0
         ? `has ${found.length} rows, expected none`
         : null;
-  if (fault === null) return (found as unknown[]).length;
-  throw new Error(`the answer to ${target} (${view}: ${what}) ${fault}: ${JSON.stringify(answer).slice(0, 300)}`);
+  if (problem === null) return (found as unknown[]).length;
+  throw new Error(`the answer to ${target} (${view}: ${what}) ${problem}: ${JSON.stringify(answer).slice(0, 300)}`);
 }
 
 /** Counting is a click of its own and reads every row of what it counts: it is shown and not judged. */

@@ -1,13 +1,13 @@
 /** What the parts of the suite have in common: what they are given, and what they give back. */
-import type { Course } from '../course.js';
-import type { FilledTable } from '../filled.js';
+import type { Harness } from '../harness.js';
+import type { FilledDatabase } from '../filled.js';
 import type { Sizes } from '../sizes.js';
 
 export interface Bench {
-  readonly course: Course;
+  readonly harness: Harness;
   readonly sizes: Sizes;
   /** The table of that size, filled on first use. */
-  filled(rows: number): Promise<FilledTable>;
+  filled(rows: number): Promise<FilledDatabase>;
   /** Says how things go; not for the record. */
   say(line: string): void;
 }

@@ -4,9 +4,9 @@
  */
 import { startCarillon } from '../carillon-node.js';
 import { Child } from '../child.js';
-import { expectMessages, sleep, sleepUntil } from '../course.js';
+import { expectMessages, sleep, sleepUntil } from '../harness.js';
 import { median, rounded } from '../figures.js';
-import type { FilledTable } from '../filled.js';
+import type { FilledDatabase } from '../filled.js';
 import { residentBytes } from '../machine.js';
 import type { PreloadingLibrary } from '../preloader.js';
 import { untilSwept } from '../queue-use.js';
@@ -35,8 +35,8 @@ interface Preloaded extends Start {
 }
 
 export async function restart(bench: Bench): Promise<PartResult> {
-  const { sizes, course } = bench;
-  const tables: FilledTable[] = [];
+  const { sizes, harness: course } = bench;
+  const tables: FilledDatabase[] = [];
   for (const rows of sizes.rows) tables.push(await bench.filled(rows));
   await course.stores.flushRedis();
   for (const table of tables) await firstStart(table);
@@ -48,7 +48,11 @@ export async function restart(bench: Bench): Promise<PartResult> {
   return { figures: { starts, emptiedRedis: afterFlush, preloaded }, lines: linesOf(starts, afterFlush, preloaded) };
 }
 
-async function restartEach(bench: Bench, tables: readonly FilledTable[], how: { emptied: boolean }): Promise<Starts[]> {
+async function restartEach(
+  bench: Bench,
+  tables: readonly FilledDatabase[],
+  how: { emptied: boolean },
+): Promise<Starts[]> {
   const runs = new Map(tables.map(({ rows }): [number, Start[]] => [rows, []]));
   for (let round = 0; round < bench.sizes.restart.rounds; round++) {
     for (const table of round % 2 === 0 ? tables : [...tables].reverse()) {
@@ -61,7 +65,7 @@ async function restartEach(bench: Bench, tables: readonly FilledTable[], how: { 
 }
 
 /** Lets Redis be as after some time of work. */
-async function firstStart({ stores, prefix }: FilledTable): Promise<void> {
+async function firstStart({ stores, prefix }: FilledDatabase): Promise<void> {
   const node = await startCarillon(stores, 50, [], 'node-1', prefix);
   await untilSwept(stores, prefix.CARILLON_REDIS_PREFIX ?? '');
   await node.stop();
@@ -69,8 +73,8 @@ async function firstStart({ stores, prefix }: FilledTable): Promise<void> {
 
 /** Stops a node in order and starts the next one when work is overdue; `emptied`: and Redis has lost everything meanwhile. */
 async function restartOnce(
-  { course, sizes }: Bench,
-  { stores, prefix }: FilledTable,
+  { harness: course, sizes }: Bench,
+  { stores, prefix }: FilledDatabase,
   how: { emptied: boolean },
 ): Promise<Start> {
   const before = await startCarillon(stores, 50, [], 'node-1', prefix);
@@ -93,7 +97,7 @@ async function restartOnce(
   }
 }
 
-async function preload({ course, sizes, ...bench }: Bench): Promise<Preloaded[]> {
+async function preload({ harness: course, sizes, ...bench }: Bench): Promise<Preloaded[]> {
   const results: Preloaded[] = [];
   for (const schedules of sizes.restart.preloaded) {
     for (const library of ['croner', 'cron-parser'] as const) {

@@ -5,9 +5,9 @@
 import { messageIdFloor } from '../../src/domain/ids.js';
 import { startCarillon, type CarillonNode } from '../carillon-node.js';
 import type { Note } from '../child.js';
-import { expectMessages, sleepUntil, warmUp, type Course } from '../course.js';
+import { expectMessages, sleepUntil, warmUp, type Harness } from '../harness.js';
 import { percentile, rounded } from '../figures.js';
-import { dueTogether } from '../heats.js';
+import { dueTogether } from '../trials.js';
 import { CONCURRENCY } from '../lag-stream.js';
 import { residentBytes } from '../machine.js';
 import { untilSwept } from '../queue-use.js';
@@ -25,7 +25,7 @@ interface Minute {
   readonly maxMs: number;
   readonly nodeMib: number;
   readonly redisMib: number;
-  readonly tableMib: number;
+  readonly postgresMib: number;
 }
 
 interface Account {
@@ -43,27 +43,27 @@ interface Account {
 export async function sustained(bench: Bench): Promise<PartResult> {
   const filled = await bench.filled(mostRows(bench));
   const { stores, prefix } = filled;
-  const course = { ...bench.course, stores };
+  const harness = { ...bench.harness, stores };
   const { perSecond, minutes, minuteMs } = bench.sizes.sustained;
   await filled.tidy();
   const node = await startCarillon(stores, CONCURRENCY, [], 'node-1', prefix);
   try {
     await untilSwept(stores, prefix.CARILLON_REDIS_PREFIX ?? '');
-    await warmUp(course, (count) => node.publish(course.url, dueTogether(count, Date.now() + 1_000)));
-    await expectMessages(course, Infinity);
+    await warmUp(harness, (count) => node.publish(harness.url, dueTogether(count, Date.now() + 1_000)));
+    await expectMessages(harness, Infinity);
     const firstDueAtMs = Date.now() + LEAD_MS + SLICE_MS;
-    const before = await memoryOf(course, node);
-    const publishing = publishAll(course, node, { perSecond, firstDueAtMs, durationMs: minutes * minuteMs });
+    const before = await memoryOf(harness, node);
+    const publishing = publishAll(harness, node, { perSecond, firstDueAtMs, durationMs: minutes * minuteMs });
     const byMinute: Minute[] = [];
     for (let minute = 1; minute <= minutes; minute++) {
       await Promise.race([sleepUntil(firstDueAtMs + minute * minuteMs), failureOf(publishing)]);
-      const one = { ...(await lagsOf(course)), ...(await memoryOf(course, node)) };
+      const one = { ...(await lagsOf(harness)), ...(await memoryOf(harness, node)) };
       bench.say(`minute ${minute}: ${JSON.stringify(one)}`);
       byMinute.push(one);
     }
     const accepted = await publishing;
     await sleepUntil(firstDueAtMs + minutes * minuteMs + Math.min(SETTLE_MOST_MS, minuteMs));
-    const account = await accountFor(course, accepted, firstDueAtMs, minutes * minuteMs);
+    const account = await accountFor(harness, accepted, firstDueAtMs, minutes * minuteMs);
     bench.say(`sustained: ${JSON.stringify(account)}`);
     const figures = { perSecond, minutes, minuteMs, rows: filled.rows, ...account, before, byMinute };
     return { figures, lines: linesOf(account, before, byMinute) };
@@ -74,7 +74,7 @@ export async function sustained(bench: Bench): Promise<PartResult> {
 }
 
 async function publishAll(
-  { url }: Course,
+  { url }: Harness,
   node: CarillonNode,
   how: { readonly perSecond: number; readonly firstDueAtMs: number; readonly durationMs: number },
 ): Promise<number> {
@@ -99,16 +99,16 @@ async function failureOf(work: Promise<unknown>): Promise<never> {
   return new Promise<never>(() => undefined);
 }
 
-async function lagsOf({ receiver }: Course): Promise<Pick<Minute, 'deliveries' | 'p50Ms' | 'p99Ms' | 'maxMs'>> {
+async function lagsOf({ receiver }: Harness): Promise<Pick<Minute, 'deliveries' | 'p50Ms' | 'p99Ms' | 'maxMs'>> {
   const { lagsMs } = await receiver.ask<Note & { lagsMs: number[] }>({ kind: 'take' }, 'taken');
   const at = (share: number): number => rounded(percentile(lagsMs, share), 2);
   return { deliveries: lagsMs.length, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) };
 }
 
 async function memoryOf(
-  { stores }: Course,
+  { stores }: Harness,
   node: CarillonNode,
-): Promise<Pick<Minute, 'nodeMib' | 'redisMib' | 'tableMib'>> {
+): Promise<Pick<Minute, 'nodeMib' | 'redisMib' | 'postgresMib'>> {
   const info = await stores.queue.info('memory');
   const { rows } = await stores.table.query<{ bytes: number }>(
     `select sum(pg_total_relation_size(relid))::float8 as bytes from pg_partition_tree('messages') where isleaf`,
@@ -117,13 +117,13 @@ async function memoryOf(
   return {
     nodeMib: mib(residentBytes(node.pid)),
     redisMib: mib(Number(/^used_memory:(\d+)/m.exec(info)?.[1])),
-    tableMib: mib(rows[0]?.bytes ?? 0),
+    postgresMib: mib(rows[0]?.bytes ?? 0),
   };
 }
 
 /** Compares the receiver's list with the table. */
 async function accountFor(
-  { stores, receiver }: Course,
+  { stores, receiver }: Harness,
   accepted: number,
   fromMs: number,
   durationMs: number,
@@ -155,7 +155,7 @@ function linesOf(
   if (first === undefined || last === undefined) return [];
   const worst = Math.max(...all.map(({ p99Ms }) => p99Ms));
   const beside = { beside: 'the first minute' };
-  const grown = ((last.tableMib - before.tableMib) * MIB) / account.accepted;
+  const grown = ((last.postgresMib - before.postgresMib) * MIB) / account.accepted;
   return [
     { what: 'messages accepted', value: account.accepted, unit: '' },
     { what: 'lost', value: account.lost, unit: '', must: { atMost: 0 } },

@@ -1,9 +1,9 @@
 /** Watchers: deliveries a second, and the CPU they cost, with admin websockets open that read every delta, beside none. */
 import type { CarillonNode } from '../carillon-node.js';
 import { Child } from '../child.js';
-import type { Heat } from '../delivery-report.js';
+import type { Trial } from '../delivery-report.js';
 import { median, rounded } from '../figures.js';
-import { type Beside, type Delivered, deliveredBy, HEATS, type Task } from '../heats.js';
+import { type Beside, type Delivered, deliveredBy, HEATS, type Task } from '../trials.js';
 import { total } from '../meter.js';
 import type { Watched } from '../watcher.js';
 import type { Bench, Line, PartResult } from './part.js';
@@ -21,30 +21,30 @@ interface Watching extends Delivered {
 export async function watchers(bench: Bench): Promise<PartResult> {
   const { sockets, rounds } = bench.sizes.watchers;
   const filled = await bench.filled(0);
-  const heats = new Map(WAYS.map((way): [Way, Heat[]] => [way, []]));
+  const trials = new Map(WAYS.map((way): [Way, Trial[]] => [way, []]));
   const seen: Watched[] = [];
   const { messages, concurrency, leadMs } = bench.sizes.deliver;
   const task: Task = {
     ...{ messages, concurrency, leadMs, settings: filled.prefix },
-    course: { ...bench.course, stores: filled.stores },
+    harness: { ...bench.harness, stores: filled.stores },
   };
   for (let round = 0; round < rounds; round++) {
     for (const way of round % 2 === 0 ? WAYS : [...WAYS].reverse()) {
-      await bench.course.stores.flushRedis();
-      const heat = await HEATS.carillon(
+      await bench.harness.stores.flushRedis();
+      const trial = await HEATS.carillon(
         way === 'none' ? task : { ...task, beside: (node) => startWatchers(node, sockets, seen) },
       );
       bench.say(
-        `watchers ${way}: ${heat.perSecond} a second, CPU ${total(heat.cpu).toFixed(3)}, others ${heat.otherCores}`,
+        `watchers ${way}: ${trial.perSecond} a second, CPU ${total(trial.cpu).toFixed(3)}, others ${trial.otherCores}`,
       );
-      heats.get(way)?.push(heat);
+      trials.get(way)?.push(trial);
     }
   }
   await filled.tidy();
-  const medians = Object.fromEntries([...heats].map(([way, of]) => [way, medianOf(of)])) as Record<Way, Watching>;
+  const medians = Object.fromEntries([...trials].map(([way, of]) => [way, medianOf(of)])) as Record<Way, Watching>;
   const socket = eachSocket(seen, sockets);
-  const ratio = ratioOf(heats, ({ perSecond }) => perSecond);
-  const cpuRatio = ratioOf(heats, ({ cpu }) => total(cpu));
+  const ratio = ratioOf(trials, ({ perSecond }) => perSecond);
+  const cpuRatio = ratioOf(trials, ({ cpu }) => total(cpu));
   return {
     figures: {
       sockets,
@@ -55,7 +55,7 @@ export async function watchers(bench: Bench): Promise<PartResult> {
       cpuRatio,
       ...socket,
       medians,
-      heats: Object.fromEntries(heats),
+      trials: Object.fromEntries(trials),
     },
     lines: linesOf(sockets, medians, { ratio, cpuRatio, ...socket }),
   };
@@ -86,7 +86,7 @@ interface EachSocket {
   readonly bytesPerSecond: number;
   readonly deltasPerSecond: number;
   /** Of all sockets in all rounds: what they missed, and those that were closed. */
-  readonly faults: number;
+  readonly problems: number;
 }
 
 function eachSocket(seen: readonly Watched[], sockets: number): EachSocket {
@@ -98,31 +98,37 @@ function eachSocket(seen: readonly Watched[], sockets: number): EachSocket {
       perSecond(({ deltas }) => deltas),
       2,
     ),
-    faults: seen.reduce((sum, { faults }) => sum + faults, 0),
+    problems: seen.reduce((sum, { problems }) => sum + problems, 0),
   };
 }
 
 /** With watchers, divided by that without: the median over the rounds, since the two heats of a round are neighbours in time. */
-function ratioOf(heats: ReadonlyMap<Way, readonly Heat[]>, of: (heat: Heat) => number): number {
-  const none = heats.get('none') ?? [];
-  const ratios = (heats.get('watched') ?? []).flatMap((heat, round) => {
+function ratioOf(trials: ReadonlyMap<Way, readonly Trial[]>, of: (trial: Trial) => number): number {
+  const none = trials.get('none') ?? [];
+  const ratios = (trials.get('watched') ?? []).flatMap((trial, round) => {
     const beside = none[round];
-    return beside === undefined ? [] : of(heat) / of(beside);
+    return beside === undefined ? [] : of(trial) / of(beside);
   });
   return rounded(median(ratios), 3);
 }
 
-function medianOf(heats: readonly Heat[]): Watching {
+function medianOf(trials: readonly Trial[]): Watching {
   return {
-    ...deliveredBy(heats),
-    watchersCpuPer1000: rounded(median(heats.map(({ besideCpu }) => besideCpu)), 4),
+    ...deliveredBy(trials),
+    watchersCpuPer1000: rounded(median(trials.map(({ besideCpu }) => besideCpu)), 4),
   };
 }
 
 function linesOf(
   sockets: number,
   { none, watched }: Record<Way, Watching>,
-  { ratio, cpuRatio, bytesPerSecond, deltasPerSecond, faults }: EachSocket & { ratio: number; cpuRatio: number },
+  {
+    ratio,
+    cpuRatio,
+    bytesPerSecond,
+    deltasPerSecond,
+    problems: faults,
+  }: EachSocket & { ratio: number; cpuRatio: number },
 ): Line[] {
   return [
     { what: 'nobody watches', value: none.perSecond, unit: 'a second' },

@@ -4,7 +4,7 @@ import { isSaid, readFields, refusedField } from './fields.js';
 import { anchorOf } from './grid.js';
 import { isScheduleId } from '../../src/domain/ids.js';
 import { readIsoInstant } from '../../src/domain/instant.js';
-import { fillTemplate, hashOf, jsonObject, LineFault, present, type LineReader } from './items.js';
+import { fillTemplate, hashOf, jsonObject, LineError, present, type LineReader } from './items.js';
 
 const Time = Type.Union([Type.Number(), Type.String()]);
 
@@ -53,7 +53,7 @@ export function bullmqReader(template: string): LineReader {
     const scheduler = readFields(given, Scheduler, SCHEDULER_REMARKS);
     const { key, pattern, tz } = scheduler;
     if (key === undefined) {
-      throw new LineFault('"key" is missing, expected a job scheduler as getJobSchedulers() gives it');
+      throw new LineError('"key" is missing, expected a job scheduler as getJobSchedulers() gives it');
     }
     if (scheduler.immediately === true) {
       throw refusedField('immediately', true, 'a schedule fires at its times; trigger it by hand once it is there');

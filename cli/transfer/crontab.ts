@@ -4,7 +4,7 @@
  */
 import { parseCron } from '../../src/domain/cron/parse.js';
 import { CarillonError } from '../../src/domain/errors.js';
-import { fillTemplate, LineFault, type Item, type LineReader } from './items.js';
+import { fillTemplate, LineError, type Item, type LineReader } from './items.js';
 
 export interface CrontabOptions {
   readonly template: string;
@@ -29,14 +29,14 @@ export function crontabReader(options: CrontabOptions): LineReader {
     const line = text.trim();
     if (line === '' || line.startsWith('#')) return null;
     if (line.length > LINE_MAX_LENGTH) {
-      throw new LineFault(`this line has ${line.length} characters, at most ${LINE_MAX_LENGTH} are read`);
+      throw new LineError(`this line has ${line.length} characters, at most ${LINE_MAX_LENGTH} are read`);
     }
     const assignment = ASSIGNMENT.exec(line);
     if (assignment !== null && !SCHEDULE_FIRST.test(line)) {
       const [, name = '', bare = ''] = assignment;
       const value = QUOTED.exec(bare)?.[2] ?? bare;
       if (name === 'RANDOM_DELAY' && value !== '0') {
-        throw new LineFault('RANDOM_DELAY has no counterpart; Carillon-Window spreads occurrences: take the line out');
+        throw new LineError('RANDOM_DELAY has no counterpart; Carillon-Window spreads occurrences: take the line out');
       }
       if (name === 'CRON_TZ' || name === 'TZ') zone = value;
       // Commands see TZ, not CRON_TZ.
@@ -44,7 +44,7 @@ export function crontabReader(options: CrontabOptions): LineReader {
       return null;
     }
     if (zone === null) {
-      throw new LineFault(
+      throw new LineError(
         "a crontab's times are by the clock of its machine: say which one with --time-zone, such as Europe/Kyiv",
       );
     }
@@ -57,14 +57,14 @@ const SCHEDULE_FIRST = /^(?:@|[\d*])/;
 
 function entryOf(line: string, zone: string, environment: ReadonlyMap<string, string>, options: CrontabOptions): Item {
   const [, when = '', rest = ''] = SCHEDULE.exec(line) ?? [];
-  if (when === '') throw new LineFault('expected five fields and a command');
+  if (when === '') throw new LineError('expected five fields and a command');
   if (when.toLowerCase() === '@reboot') {
-    throw new LineFault('@reboot: nothing here starts with a machine; call the receiver from what starts it');
+    throw new LineError('@reboot: nothing here starts with a machine; call the receiver from what starts it');
   }
   const cron = when.replaceAll(/\s+/g, ' ');
   refuseOtherMeaning(cron, zone);
   const [, user, command] = options.hasUser ? (/^(\S+)\s+(.*)$/.exec(rest) ?? []) : [rest, undefined, rest];
-  if (command === undefined) throw new LineFault('expected a user and a command after the five fields');
+  if (command === undefined) throw new LineError('expected a user and a command after the five fields');
   const [run, input] = splitInput(command);
   return {
     destination: fillTemplate(options.template, { command: run, name: programOf(run) }),
@@ -89,14 +89,14 @@ function refuseOtherMeaning(cron: string, zone: string): void {
   const [, , monthDay = '', , weekday = ''] = cron.split(' ');
   const isStep = [monthDay, weekday].some((field) => field.startsWith('*/'));
   if (isStep && monthDay !== '*' && weekday !== '*') {
-    throw new LineFault(
+    throw new LineError(
       `"${cron.slice(0, 80)}": with */n in one day field cron wants both of them to match, here either is enough; write it as two schedules, or name the days`,
     );
   }
   try {
     parseCron(cron, { timeZone: zone });
   } catch (error) {
-    throw error instanceof CarillonError ? new LineFault(error.message) : error;
+    throw error instanceof CarillonError ? new LineError(error.message) : error;
   }
 }
 

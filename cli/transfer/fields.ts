@@ -1,7 +1,7 @@
 /** Reads the fields of a foreign format: each is carried over, known to say nothing about what is done, or refused by its name. */
 import type { TObject, TProperties, Static } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
-import { LineFault } from './items.js';
+import { LineError } from './items.js';
 
 /** Of a field's name or value, in a text for people. */
 const SHOWN_LENGTH = 80;
@@ -23,21 +23,23 @@ export function readFields<Properties extends TProperties>(
 ): Partial<Static<TObject<Properties>>> {
   if (!isSaid(value)) return {};
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new LineFault(`${JSON.stringify(where.replace(/\.$/, ''))} is ${shown(value)}, expected an object`);
+    throw new LineError(`${JSON.stringify(where.replace(/\.$/, ''))} is ${shown(value)}, expected an object`);
   }
   const said: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(value)) {
     if (!isSaid(field) || harmless.includes(name)) continue;
     const expected = Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined;
     if (expected === undefined) {
-      throw new LineFault(
+      throw new LineError(
         `${quoted(where + name)} has no counterpart here; take it out if the schedule can do without it`,
       );
     }
-    const [fault] = Value.Errors(expected, field);
-    if (fault !== undefined) {
-      const inner = fault.path.replaceAll('/', '.');
-      throw new LineFault(`${quoted(where + name + inner)} is ${shown(fault.value)}, ${fault.message.toLowerCase()}`);
+    const [problem] = Value.Errors(expected, field);
+    if (problem !== undefined) {
+      const inner = problem.path.replaceAll('/', '.');
+      throw new LineError(
+        `${quoted(where + name + inner)} is ${shown(problem.value)}, ${problem.message.toLowerCase()}`,
+      );
     }
     said[name] = field;
   }
@@ -45,8 +47,8 @@ export function readFields<Properties extends TProperties>(
 }
 
 /** The refusal of a field whose value cannot be carried over. */
-export function refusedField(name: string, value: unknown, why: string): LineFault {
-  return new LineFault(`${quoted(name)} is ${shown(value)}: ${why}`);
+export function refusedField(name: string, value: unknown, why: string): LineError {
+  return new LineError(`${quoted(name)} is ${shown(value)}: ${why}`);
 }
 
 function quoted(name: string): string {

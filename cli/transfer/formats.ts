@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox';
 import { isSaid, readFields, refusedField } from './fields.js';
 import { anchorOf } from './grid.js';
-import { jsonObject, LineFault, present, type Item, type LineReader } from './items.js';
+import { jsonObject, LineError, present, type Item, type LineReader } from './items.js';
 
 const HeaderValue = Type.Union([Type.String(), Type.Array(Type.String()), Type.Number(), Type.Boolean(), Type.Null()]);
 
@@ -24,7 +24,7 @@ export const readOwnLine: LineReader = (text) => {
   const given = jsonObject(text);
   const unknown = Object.keys(given).filter((name) => !Object.hasOwn(OwnItem.properties, name));
   const { destination, headers = {}, ...rest } = readFields(given, OwnItem, unknown);
-  if (destination === undefined) throw new LineFault('"destination" is missing, expected a URL');
+  if (destination === undefined) throw new LineError('"destination" is missing, expected a URL');
   const unsent = Object.keys(headers).find((name) => !/^(?:upstash-|carillon-|content-type$)/i.test(name));
   if (unsent !== undefined) {
     throw refusedField(`headers.${unsent}`, headers[unsent], 'it is no setting; Upstash-Forward- before it sends it');
@@ -63,7 +63,7 @@ export const readQstashLine: LineReader = (text) => {
   const schedule = readFields(jsonObject(text), QstashSchedule, QSTASH_REMARKS);
   const { scheduleId, cron, destination, header = {}, body, bodyBase64 } = schedule;
   if (cron === undefined || destination === undefined || scheduleId === undefined) {
-    throw new LineFault('scheduleId, cron and destination are expected, as GET /v2/schedules of QStash gives them');
+    throw new LineError('scheduleId, cron and destination are expected, as GET /v2/schedules of QStash gives them');
   }
   const labels = [...new Set([...(schedule.label === undefined ? [] : [schedule.label]), ...(schedule.labels ?? [])])];
   return {

@@ -1,9 +1,9 @@
 /** Sends the lines of a file in batches, and says of each line that was not taken why. */
 import type { Api } from '../api.js';
-import { CliFault } from '../io.js';
+import { CliError } from '../io.js';
 import type { Screen } from '../screen.js';
 import { oneLine } from '../text.js';
-import { identified, isSchedule, LineFault, type Item, type LineReader } from './items.js';
+import { identified, isSchedule, LineError, type Item, type LineReader } from './items.js';
 import type { LineSource } from './lines.js';
 import { Progress } from './progress.js';
 
@@ -18,7 +18,7 @@ export interface ImportSettings {
   readonly fromLine: number;
   /** Most lines of one request. */
   readonly batch: number;
-  /** How long a Carillon that is away is waited for. */
+  /** How long a Carillon that is unavailable is waited for. */
   readonly patienceMs: number;
   readonly onRefused: (refusal: Refusal) => void;
   /** Takes the items instead of the API. */
@@ -114,11 +114,11 @@ export class Importer {
   #read(read: LineReader, text: string | null, line: number): Item | null {
     const isSkipped = line < this.#settings.fromLine;
     try {
-      if (text === null) throw new LineFault('this is not UTF-8');
+      if (text === null) throw new LineError('this is not UTF-8');
       const item = read(text, line);
       return item === null || isSkipped ? null : identified(item, text, line);
     } catch (error) {
-      if (!(error instanceof LineFault)) throw error;
+      if (!(error instanceof LineError)) throw error;
       if (!isSkipped) this.#refuse({ line, error: error.message, text });
       return null;
     }
@@ -152,7 +152,7 @@ export class Importer {
       group.map(({ item }) => item),
     );
     if (!Array.isArray(answer) || answer.length !== group.length) {
-      throw new CliFault(`${path} did not answer each item: is this the address of Carillon?`, 1);
+      throw new CliError(`${path} did not answer each item: is this the address of Carillon?`, 1);
     }
     group.forEach(({ line, text }, index) => this.#take(answer[index] as ItemAnswer, line, text));
   }
@@ -170,7 +170,7 @@ export class Importer {
       try {
         return await this.#api?.call('POST', path, { json });
       } catch (error) {
-        const isAway = error instanceof CliFault && error.isPassing;
+        const isAway = error instanceof CliError && error.isPassing;
         if (!isAway || this.#settings.isStopped() || performance.now() + pauseMs > untilMs) throw error;
         await new Promise((resolve) => setTimeout(resolve, pauseMs));
       }

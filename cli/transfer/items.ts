@@ -13,13 +13,13 @@ export interface Item {
 }
 
 /** A line that makes no item; the import goes on with the next one. */
-export class LineFault extends Error {}
+export class LineError extends Error {}
 
 /** Reads one line after the other; null for a line that stands for nothing. May keep what earlier lines said. Throws LineFault. */
 export type LineReader = (text: string, line: number) => Item | null;
 
 /** The value of a header, whatever the case of its name. */
-export function headerOf({ headers }: Item, name: string): unknown {
+function headerOf({ headers }: Item, name: string): unknown {
   const key = Object.keys(headers).find((known) => known.toLowerCase() === name.toLowerCase());
   return key === undefined ? undefined : headers[key];
 }
@@ -50,7 +50,7 @@ export function fillTemplate(template: string, values: Readonly<Record<string, s
     const value = values[name];
     if (value !== undefined) return encodeURIComponent(value);
     const known = Object.keys(values).map((key) => `{${key}}`);
-    throw new LineFault(`--destination-template has ${place}, expected ${known.join(' or ')}`);
+    throw new LineError(`--destination-template has ${place}, expected ${known.join(' or ')}`);
   });
 }
 
@@ -72,9 +72,9 @@ export function jsonObject(text: string): Readonly<Record<string, unknown>> {
     // What can be read can be nested too deeply to be written.
     if (text.length > PERHAPS_DEEP_LENGTH) JSON.stringify(value);
   } catch (error) {
-    if (error instanceof RangeError) throw new LineFault('this is JSON that is nested too deeply');
-    throw new LineFault(`this is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    if (error instanceof RangeError) throw new LineError('this is JSON that is nested too deeply');
+    throw new LineError(`this is not JSON: ${error instanceof Error ? error.message : String(error)}`);
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
-  throw new LineFault('this is JSON but no object, expected one object on each line');
+  throw new LineError('this is JSON but no object, expected one object on each line');
 }

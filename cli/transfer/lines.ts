@@ -1,6 +1,6 @@
 /** Reads a file line by line, without ever holding more than a line and a chunk of it. */
 import { createReadStream, statSync } from 'node:fs';
-import { usageFault, type Io } from '../io.js';
+import { usageError, type Io } from '../io.js';
 
 /** As large as a batch request may be. */
 const LINE_MAX_BYTES = 256 * 2 ** 20;
@@ -30,7 +30,7 @@ export async function readLines(file: string, io: Io): Promise<LineSource> {
     const totalBytes = statSync(file).size;
     return { totalBytes, lines: split(createReadStream(file, { highWaterMark: 256 * 1024 })) };
   } catch (error) {
-    throw usageFault(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    throw usageError(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
@@ -59,7 +59,7 @@ async function* split(chunks: Iterable<Buffer> | AsyncIterable<Buffer>): AsyncGe
     }
     begun.push(chunk.subarray(from));
     begunBytes += chunk.length - from;
-    if (begunBytes > LINE_MAX_BYTES) throw usageFault(`line ${line + 1} has more than ${LINE_MAX_BYTES} bytes`);
+    if (begunBytes > LINE_MAX_BYTES) throw usageError(`line ${line + 1} has more than ${LINE_MAX_BYTES} bytes`);
   }
   if (begunBytes > 0) yield { line: line + 1, text: whole(begun), bytes: bytes + begunBytes };
 }

@@ -16,7 +16,7 @@ const OLDEST = { major: 2, minor: 4 };
 const FOLDERS = ['/usr/sbin', '/usr/local/sbin', '/usr/bin', '/usr/local/bin', '/opt/homebrew/bin', '/opt/local/sbin'];
 
 /** The first usable program on the PATH or where package managers put it; undefined if there is none. */
-export function findHaproxyBinary(searchPath = process.env.PATH ?? ''): HaproxyBinary | undefined {
+function findHaproxyBinary(searchPath = process.env.PATH ?? ''): HaproxyBinary | undefined {
   const folders = [...new Set([...searchPath.split(path.delimiter).filter((folder) => folder !== ''), ...FOLDERS])];
   for (const folder of folders) {
     const found = probe(path.join(folder, 'haproxy'));

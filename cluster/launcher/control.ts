@@ -10,7 +10,7 @@ export interface Control {
 }
 
 /** A request that cannot be done: the text says why. */
-export class ControlFault extends Error {
+export class ControlError extends Error {
   constructor(
     readonly status: 404 | 409 | 502,
     message: string,
@@ -62,7 +62,7 @@ async function answer(
   try {
     send(200, await startNode(name));
   } catch (error) {
-    send(error instanceof ControlFault ? error.status : 500, { error: (error as Error).message });
+    send(error instanceof ControlError ? error.status : 500, { error: (error as Error).message });
   }
 }
 

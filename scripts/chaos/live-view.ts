@@ -49,7 +49,7 @@ export class LiveView {
 }
 
 /** What stands on the screen. */
-export function screenText(
+function screenText(
   progress: Progress,
   calls: { calls: number; open: number; perSecond: number },
   past: readonly string[],

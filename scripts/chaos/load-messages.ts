@@ -1,12 +1,12 @@
 /** The messages of the load: all tiers, some of which fail first, take long, are deduplicated, or are canceled while they wait. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Api } from './api.js';
-import type { Chance } from './chance.js';
+import type { Chance } from './seeded-random.js';
 import type { Cancel, Publish } from './evidence.js';
 
 export interface MessageLoadOptions {
   readonly api: Api;
-  readonly chance: Chance;
+  readonly random: Chance;
   readonly receiverUrl: string;
   /** Messages a second. */
   readonly rate: number;
@@ -66,7 +66,7 @@ export class MessageLoad {
     const everyMs = 1_000 / this.#options.rate;
     let dueMs = performance.now();
     while (!this.#stopping) {
-      dueMs += everyMs * (0.5 + this.#options.chance.next());
+      dueMs += everyMs * (0.5 + this.#options.random.next());
       await delay(Math.max(0, dueMs - performance.now()));
       // Requests that hang behind a frozen node must not pile up without end.
       if (this.#underWay.size >= MAX_UNDER_WAY) continue;
@@ -76,7 +76,7 @@ export class MessageLoad {
   }
 
   #draw(): Shape {
-    const { chance } = this.#options;
+    const { random: chance } = this.#options;
     const roomMs = this.#untilMs - Date.now();
     const delayMs = this.#drawDelayMs(roomMs);
     const fails = chance.happens(0.1) ? chance.between(1, 2) : chance.happens(0.03) ? NEVER : 0;
@@ -91,7 +91,7 @@ export class MessageLoad {
   }
 
   #drawDelayMs(roomMs: number): number {
-    const { chance, coldAfterMs } = this.#options;
+    const { random: chance, coldAfterMs } = this.#options;
     const tier = chance.next();
     const longestColdMs = Math.min(coldAfterMs + COLD_SPREAD_MS, roomMs);
     if (tier < 0.15 && longestColdMs > coldAfterMs)
@@ -138,7 +138,7 @@ export class MessageLoad {
   }
 
   async #cancel(messageId: string, delayMs: number): Promise<void> {
-    await delay(delayMs * (0.2 + 0.75 * this.#options.chance.next()));
+    await delay(delayMs * (0.2 + 0.75 * this.#options.random.next()));
     const askedAtMs = Date.now();
     const answer = await this.#options.api.change((client) => client.messages.cancel(messageId), [404]);
     const acknowledgedAtMs = answer.kind === 'ok' && answer.value.cancelled === 1 ? Date.now() : null;

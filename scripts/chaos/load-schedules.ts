@@ -1,12 +1,12 @@
 /** The schedules of the load: every second, every five seconds, every minute; edited, saved again, paused, resumed, deleted. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Api } from './api.js';
-import type { Chance } from './chance.js';
+import type { Chance } from './seeded-random.js';
 import type { ScheduleChange, ScheduleHistory } from './evidence.js';
 
 export interface ScheduleLoadOptions {
   readonly api: Api;
-  readonly chance: Chance;
+  readonly random: Chance;
   readonly receiverUrl: string;
   readonly everySecond: number;
   readonly everyFive: number;
@@ -93,7 +93,7 @@ export class ScheduleLoad {
   }
 
   async #run(): Promise<void> {
-    const { chance, changeEveryMs } = this.#options;
+    const { random: chance, changeEveryMs } = this.#options;
     while (!this.#stopping) {
       await delay((this.hurries ? HURRY : 1) * changeEveryMs * (0.5 + chance.next()));
       const kept = chance.pick(this.#kept);
@@ -117,7 +117,7 @@ export class ScheduleLoad {
 
   async #pauseForAWhile(kept: Kept): Promise<void> {
     await this.#change(kept, 'pause', (client) => client.schedules.pause({ schedule: kept.id }));
-    await delay(this.#options.chance.between(...PAUSE_MS));
+    await delay(this.#options.random.between(...PAUSE_MS));
     await this.#change(kept, 'resume', (client) => client.schedules.resume({ schedule: kept.id }));
   }
 

@@ -1,5 +1,5 @@
 /** Which faults come in which order, with all their particulars: a pure function of the seed. */
-import { Chance } from './chance.js';
+import { Chance } from './seeded-random.js';
 import { FAULT_KINDS, type FaultKind } from './evidence.js';
 
 export interface PlannedFault {
@@ -30,43 +30,43 @@ export interface PlanOptions {
 
 /** An endless plan: every kind once in a drawn order, then all again in another. */
 export function* planFaults({ seed, nodes, leaseMs, only }: PlanOptions): Generator<PlannedFault, never> {
-  const chance = new Chance(seed);
+  const random = new Chance(seed);
   const kinds = FAULT_KINDS.filter((kind) => only.length === 0 || only.includes(kind)).filter(
     // With one node there is no other to kill while it restarts, nor to give the shards to.
     (kind) => nodes > 1 || (kind !== 'rolling-kill' && kind !== 'drain'),
   );
   if (kinds.length === 0) throw new Error(`no fault is left of ${only.join(', ')} with ${nodes} node(s)`);
   for (;;) {
-    for (const kind of chance.shuffled(kinds)) {
+    for (const kind of random.shuffled(kinds)) {
       yield {
         kind,
-        node: chance.between(0, nodes - 1),
-        lastsMs: lengthOf(kind, leaseMs, chance),
-        killAfterRestart: chance.between(0, Math.max(0, nodes - 2)),
-        killDelayMs: chance.between(0, 1_500),
-        latencyMs: chance.between(20, 150),
-        survives: chance.happens(0.5),
-        hard: chance.happens(0.5),
-        awayMs: chance.between(0, 2 * leaseMs),
+        node: random.between(0, nodes - 1),
+        lastsMs: lengthOf(kind, leaseMs, random),
+        killAfterRestart: random.between(0, Math.max(0, nodes - 2)),
+        killDelayMs: random.between(0, 1_500),
+        latencyMs: random.between(20, 150),
+        survives: random.happens(0.5),
+        hard: random.happens(0.5),
+        awayMs: random.between(0, 2 * leaseMs),
       };
     }
   }
 }
 
-function lengthOf(kind: FaultKind, leaseMs: number, chance: Chance): number {
+function lengthOf(kind: FaultKind, leaseMs: number, random: Chance): number {
   switch (kind) {
     case 'freeze':
     case 'freeze-transaction':
       // Beyond the lease, and now and then beyond the visibility (three leases) as well.
-      return Math.round(leaseMs * (1.2 + 2.3 * chance.next()));
+      return Math.round(leaseMs * (1.2 + 2.3 * random.next()));
     case 'slow-redis':
     case 'hog-reads':
     case 'lock-server-down':
-      return 2 * leaseMs + chance.between(0, leaseMs);
+      return 2 * leaseMs + random.between(0, leaseMs);
     case 'restart-redis':
     case 'restart-postgres':
-      return chance.between(0, 2_000);
+      return random.between(0, 2_000);
     default:
-      return Math.round(leaseMs * (0.4 + 1.8 * chance.next()));
+      return Math.round(leaseMs * (0.4 + 1.8 * random.next()));
   }
 }

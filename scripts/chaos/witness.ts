@@ -83,7 +83,7 @@ export class Witness {
     return await this.#rows<Grant>(GRANTS);
   }
 
-  /** How many unfinished messages are due since more than `forMs`; null when the table is away. */
+  /** How many unfinished messages are due since more than `forMs`; null when the table is unavailable. */
   async overdue(forMs: number): Promise<number | null> {
     const rows = await this.#rows<{ count: number }>(OVERDUE, [forMs], 1).catch(() => null);
     return rows === null ? null : (rows[0]?.count ?? 0);
@@ -96,13 +96,13 @@ export class Witness {
     return row?.count ?? 0;
   }
 
-  /** Active schedules that should have fired more than `forMs` ago; null when the table is away. */
+  /** Active schedules that should have fired more than `forMs` ago; null when the table is unavailable. */
   async lateSchedules(forMs: number): Promise<string[] | null> {
     const rows = await this.#rows<{ id: string }>(LATE_SCHEDULES, [forMs], 1).catch(() => null);
     return rows === null ? null : rows.map(({ id }) => id);
   }
 
-  /** A node's connections on which a transaction stands still, each with the time at which that began; null when the table is away. */
+  /** A node's connections on which a transaction stands still, each with the time at which that began; null when the table is unavailable. */
   async openTransactions(node: string): Promise<string[] | null> {
     const rows = await this.#rows<{ mark: string }>(OPEN_TRANSACTIONS, [`carillon ${node}-%`], 1).catch(() => null);
     return rows === null ? null : rows.map(({ mark }) => mark);

@@ -8,6 +8,7 @@ import path from 'node:path';
 import pg from 'pg';
 import { startPostgres } from '../../cluster/stores/local-stores.js';
 import { Database } from '../../src/postgres/database.js';
+import { processTime } from '../../src/time/process-time.js';
 import { migrate } from '../../src/postgres/migrate.js';
 import { generatedFiles } from './generated-files.js';
 
@@ -16,7 +17,13 @@ const TIMEOUT_MS = 30_000;
 const FOLDER = path.join(process.cwd(), 'src', 'postgres');
 const dataDir = mkdtempSync(path.join(tmpdir(), 'carillon-sql-types-'));
 const store = await startPostgres({ dataDir });
-const database = new Database({ url: store.url, poolSize: 2, timeoutMs: TIMEOUT_MS, onError: () => undefined });
+const database = new Database({
+  time: processTime,
+  url: store.url,
+  poolSize: 2,
+  timeoutMs: TIMEOUT_MS,
+  onError: () => undefined,
+});
 const client = new pg.Client({ connectionString: store.url });
 try {
   const nowMs = Date.now();

@@ -2,14 +2,14 @@
 
 import type { Logger } from 'pino';
 import type { Clock, ProcessTime } from '../domain/clock.js';
-import type { Offers } from '../redis/offers.js';
+import type { Enqueuer } from '../redis/enqueuer.js';
 import type { ShardQueue } from '../redis/shard-queue.js';
 import type { Recorder } from '../postgres/messages/recorder.js';
 import type { Admission } from './admission.js';
-import type { Attempts, Following } from './attempts.js';
-import type { FaultyEntries } from './faulty-entries.js';
+import type { Attempts, NextStep } from './attempts.js';
+import type { FailingEntries } from './failing-entries.js';
 import type { Firing } from './firing.js';
-import type { Slots } from './slots.js';
+import type { Semaphore } from './semaphore.js';
 
 export interface ShardActorSettings {
   readonly claimBatch: number;
@@ -21,15 +21,15 @@ export interface ShardActorSettings {
 
 /** What the actors of a node share. */
 export interface ActorParts {
-  readonly queue: Pick<ShardQueue, 'claim' | 'settle' | 'touch'>;
-  readonly offers: Pick<Offers, 'offer'>;
+  readonly queue: Pick<ShardQueue, 'claim' | 'settle' | 'extendVisibility'>;
+  readonly enqueuer: Pick<Enqueuer, 'enqueue'>;
   readonly recorder: Pick<Recorder, 'isAvailable' | 'available' | 'readMessage'>;
   readonly attempts: Pick<Attempts, 'make' | 'record'>;
   readonly firing: Pick<Firing, 'fire'>;
-  readonly slots: Slots;
+  readonly semaphore: Semaphore;
   readonly admission: Pick<Admission, 'enter'>;
   /** What becomes of entries that cannot be worked on. */
-  readonly faulty: Pick<FaultyEntries, 'judge' | 'forget'>;
+  readonly faulty: Pick<FailingEntries, 'judge' | 'forget'>;
   readonly clock: Clock;
   readonly time: ProcessTime;
   readonly log: Logger;
@@ -44,9 +44,9 @@ export interface ActorParts {
    * Called when Redis refused this epoch: the shard's state is gone, or a newer epoch is installed. That may be this node's own, which the
    * actor does not know yet. Gives the epoch to go on with, or null when the shard has another owner by now.
    */
-  readonly refence: (shard: number, refusedEpoch: number) => Promise<number | null>;
+  readonly renewEpoch: (shard: number, refusedEpoch: number) => Promise<number | null>;
   /** Counts a claim: so many entries, or (null) its epoch was refused. */
   readonly onClaim?: (entries: number | null) => void;
   /** Counts what became of an attempt. */
-  readonly onAttempt: (following: Following) => void;
+  readonly onAttempt: (nextStep: NextStep) => void;
 }

@@ -8,6 +8,7 @@ import { hostOf } from '../delivery/target.js';
 import { TenantLimiter } from '../delivery/tenant-limiter.js';
 import type { Message } from '../domain/message.js';
 import { Deferrals } from './deferral.js';
+import type { ProcessTime } from '../domain/clock.js';
 
 export interface AdmissionLimits {
   /** Places for all deliveries together: a node's slots. */
@@ -35,15 +36,14 @@ export class Admission {
   readonly #hosts: HostLimiter;
   readonly #tenantDeferrals: Deferrals<number>;
   readonly #hostDeferrals: Deferrals;
-  readonly #monotonicMs: () => number;
+  readonly #time: Pick<ProcessTime, 'monotonicMs'>;
 
-  /** `monotonicMs`: time in milliseconds that only goes forward. */
-  constructor(limits: AdmissionLimits, monotonicMs: () => number = () => performance.now()) {
-    this.#tenants = new TenantLimiter(limits, monotonicMs);
-    this.#hosts = new HostLimiter(limits, monotonicMs);
+  constructor(limits: AdmissionLimits, time: Pick<ProcessTime, 'monotonicMs'>) {
+    this.#tenants = new TenantLimiter(limits, time);
+    this.#hosts = new HostLimiter(limits, time);
     this.#tenantDeferrals = new Deferrals(this.#tenants);
     this.#hostDeferrals = new Deferrals<string>(this.#hosts);
-    this.#monotonicMs = monotonicMs;
+    this.#time = time;
   }
 
   /** Takes a place, at once or after a short line for the host; or returns when the entry should come back. */
@@ -58,11 +58,11 @@ export class Admission {
       return { kind: 'deferred', backAtMs: this.#hostDeferrals.backAtMs(host, nowMs) };
     }
     if (ticket.kind === 'wait') await ticket.ready;
-    const startedAtMs = this.#monotonicMs();
+    const startedAtMs = this.#time.monotonicMs();
     const leave = (): void => {
       this.#hosts.leave(host);
       this.#tenants.leave(tenantId);
-      const durationMs = this.#monotonicMs() - startedAtMs;
+      const durationMs = this.#time.monotonicMs() - startedAtMs;
       this.#hostDeferrals.observe(host, durationMs);
       this.#tenantDeferrals.observe(tenantId, durationMs);
     };

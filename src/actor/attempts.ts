@@ -1,4 +1,4 @@
-// One attempt: sign, call, judge, and hold the outcome until the table has it.
+// One attempt: sign, call, judge, and hold the outcome until PostgreSQL has it.
 
 import { buildDeliveryHeaders } from '../delivery/request-headers.js';
 import type { HttpClient } from '../delivery/http-client.js';
@@ -7,7 +7,7 @@ import { signDelivery } from '../delivery/signing.js';
 import { completeCallbackBody } from '../delivery/callback.js';
 import { ShownRequest } from '../domain/shown-request.js';
 import { judge } from '../domain/attempt-outcome.js';
-import type { Chance, Clock } from '../domain/clock.js';
+import type { RandomBytes, Clock } from '../domain/clock.js';
 import { depthOf, depthRefusal } from '../domain/depth.js';
 import { type MessageId, toWireMessageId } from '../domain/ids.js';
 import type { Message } from '../domain/message.js';
@@ -31,16 +31,16 @@ export interface AttemptSettings extends CallbackSettings {
   readonly leastRetryDelayMs: number;
 }
 
-/** What follows an attempt for its entry in the queue. */
-export type Following =
+/** What follows an attempt for its entry in Redis. */
+export type NextStep =
   | { readonly kind: 'done'; readonly recorded: Recorded; readonly outcome: Outcome }
-  | { readonly kind: 'again'; readonly recorded: Recorded; readonly outcome: Outcome; readonly atMs: number };
+  | { readonly kind: 'retry'; readonly recorded: Recorded; readonly outcome: Outcome; readonly atMs: number };
 
 export class Attempts {
   readonly #http: HttpClient;
   readonly #recorder: Recorder;
   readonly #clock: Clock;
-  readonly #chance: Chance;
+  readonly #random: RandomBytes;
   readonly #signingKey: (tenantId: number) => Promise<string>;
   readonly #settings: AttemptSettings;
 
@@ -48,7 +48,7 @@ export class Attempts {
     http: HttpClient;
     recorder: Recorder;
     clock: Clock;
-    chance: Chance;
+    random: RandomBytes;
     /** The tenant's current signing key. */
     signingKey: (tenantId: number) => Promise<string>;
     settings: AttemptSettings;
@@ -56,14 +56,14 @@ export class Attempts {
     this.#http = parts.http;
     this.#recorder = parts.recorder;
     this.#clock = parts.clock;
-    this.#chance = parts.chance;
+    this.#random = parts.random;
     this.#signingKey = parts.signingKey;
     this.#settings = parts.settings;
   }
 
   /**
    * Makes attempt number `attempt` (from 1). Gives its outcome, which is nowhere yet but here; null when it was cut off because this
-   * node is stopping, or was not to be sent any more by `isStillToBeSent`, which is asked last. Rejects with TABLE_UNAVAILABLE when the
+   * node is stopping, or was not to be sent any more by `isStillToBeSent`, which is asked last. Rejects with POSTGRES_UNAVAILABLE when the
    * signing key cannot be read: then nothing was sent.
    */
   async make(
@@ -81,11 +81,11 @@ export class Attempts {
     return this.#outcome(message, attempt, result, startedAtMs);
   }
 
-  /** Resolves when the outcome is committed. Rejects with TABLE_UNAVAILABLE when the node stops before the table is back. */
-  async record(outcome: Outcome): Promise<Following> {
+  /** Resolves when the outcome is committed. Rejects with POSTGRES_UNAVAILABLE when the node stops before PostgreSQL is back. */
+  async record(outcome: Outcome): Promise<NextStep> {
     const recorded = await this.#recorder.record(outcome);
     return outcome.nextAttemptAtMs !== null && recorded.taken
-      ? { kind: 'again', recorded, outcome, atMs: outcome.nextAttemptAtMs }
+      ? { kind: 'retry', recorded, outcome, atMs: outcome.nextAttemptAtMs }
       : { kind: 'done', recorded, outcome };
   }
 
@@ -131,14 +131,14 @@ export class Attempts {
     const endedAtMs = this.#clock.nowMs();
     const answered = result.kind === 'response';
     // Drawing chance is slow, and a success has no delay to spread.
-    const chance = isSuccess(result) ? 0 : (this.#chance(1)[0] ?? 0) / 256;
-    const verdict = judge(message, attempt, result, endedAtMs, chance, this.#settings.leastRetryDelayMs);
+    const random = isSuccess(result) ? 0 : (this.#random(1)[0] ?? 0) / 256;
+    const verdict = judge(message, attempt, result, endedAtMs, random, this.#settings.leastRetryDelayMs);
     const exhausted = verdict.state === 'failed';
     const isLast = verdict.state !== 'pending';
     const callbacks = callbacksOf(
       { message, attempt, result, isLast, exhausted, endedAtMs },
       this.#settings,
-      this.#chance,
+      this.#random,
     );
     const refusal = depthRefusal(depthOf(message) + 1, this.#settings.depthMax);
     return {

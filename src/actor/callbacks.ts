@@ -2,13 +2,13 @@
 
 import type { DeliveryResult } from '../delivery/delivery-result.js';
 import { buildCallbackBody } from '../delivery/callback.js';
-import { ID_CHANCE_BYTES, messageId, toWireMessageId } from '../domain/ids.js';
+import { ID_RANDOM_BYTES, messageId, toWireMessageId } from '../domain/ids.js';
 import { deadLetterId } from '../domain/dead-letter.js';
 import { depthOf, withDepth } from '../domain/depth.js';
 import type { CallbackSpec, Message } from '../domain/message.js';
 import { ShownRequest } from '../domain/shown-request.js';
 import { shardOfMessage } from '../domain/shard.js';
-import type { Chance } from '../domain/clock.js';
+import type { RandomBytes } from '../domain/clock.js';
 
 export interface Attempted {
   readonly message: Message;
@@ -32,14 +32,14 @@ export interface CallbackSettings {
 }
 
 /** A callback after every attempt, as QStash sends them, and the failure callback once, when the message is exhausted. */
-export function callbacksOf(attempted: Attempted, settings: CallbackSettings, chance: Chance): Message[] {
+export function callbacksOf(attempted: Attempted, settings: CallbackSettings, random: RandomBytes): Message[] {
   const { message, exhausted } = attempted;
   const messages: Message[] = [];
   if (message.callback !== null) {
-    messages.push(callbackMessage('callback', message.callback, attempted, settings, chance));
+    messages.push(callbackMessage('callback', message.callback, attempted, settings, random));
   }
   if (message.failureCallback !== null && exhausted) {
-    messages.push(callbackMessage('failure-callback', message.failureCallback, attempted, settings, chance));
+    messages.push(callbackMessage('failure-callback', message.failureCallback, attempted, settings, random));
   }
   return messages;
 }
@@ -49,12 +49,12 @@ function callbackMessage(
   spec: CallbackSpec,
   attempted: Attempted,
   settings: CallbackSettings,
-  chance: Chance,
+  random: RandomBytes,
 ): Message {
   const { message, endedAtMs } = attempted;
   const createdAtMs = Math.ceil(endedAtMs);
   const dueAtMs = createdAtMs + (spec.delayMs ?? 0);
-  const id = messageId(dueAtMs, chance(ID_CHANCE_BYTES));
+  const id = messageId(dueAtMs, random(ID_RANDOM_BYTES));
   const isCopied = sourceBytes(message) <= settings.copiedSourceBytes;
   return {
     id,

@@ -1,5 +1,7 @@
-// Where to put work for a host (or of a tenant) that is at its limit: back into the queue, spread over the time that the host will need, so
+// Where to put work for a host (or of a tenant) that is at its limit: back into Redis, spread over the time that the host will need, so
 // that it neither holds slots nor is claimed again and again. What is said of hosts here holds for tenants as well.
+
+import { LRUCache } from 'lru-cache';
 
 /** What is known of the deliveries under way to a host. */
 export interface Limiter<Key> {
@@ -26,7 +28,7 @@ const FIRST_MEAN_MS = 100;
 const WEIGHT = 0.1;
 const MAX_HOSTS = 5_000;
 
-interface Pace {
+interface HostThroughput {
   meanMs: number;
   /** When the next deferred entry may come back. */
   nextAtMs: number;
@@ -36,9 +38,9 @@ interface Pace {
   phase: number;
 }
 
-export class Deferrals<Key = string> {
+export class Deferrals<Key extends string | number = string> {
   readonly #limiter: Limiter<Key>;
-  readonly #hosts = new Map<Key, Pace>();
+  readonly #hosts = new LRUCache<Key, HostThroughput>({ max: MAX_HOSTS });
 
   constructor(limiter: Limiter<Key>) {
     this.#limiter = limiter;
@@ -46,8 +48,8 @@ export class Deferrals<Key = string> {
 
   /** Learns how long a delivery to a host took. */
   observe(host: Key, durationMs: number): void {
-    const pace = this.#hosts.get(host);
-    if (pace !== undefined) pace.meanMs += (durationMs - pace.meanMs) * WEIGHT;
+    const throughput = this.#hosts.get(host);
+    if (throughput !== undefined) throughput.meanMs += (durationMs - throughput.meanMs) * WEIGHT;
   }
 
   /**
@@ -56,28 +58,27 @@ export class Deferrals<Key = string> {
    * before.
    */
   backAtMs(host: Key, nowMs: number): number {
-    const pace = this.#paceOf(host);
-    const durationMs = Math.max(pace.meanMs, this.#limiter.quietMs(host));
+    const throughput = this.#throughputOf(host);
+    const durationMs = Math.max(throughput.meanMs, this.#limiter.quietMs(host));
     const believedMs = Math.min(Math.max(BELIEVED_CALLS * durationMs, MIN_BELIEVED_MS), MAX_DEFERRAL_MS);
     const perCallMs = durationMs / Math.max(1, this.#limiter.running(host));
-    const atMs = Math.max(pace.nextAtMs, nowMs + MIN_DEFERRAL_MS);
+    const atMs = Math.max(throughput.nextAtMs, nowMs + MIN_DEFERRAL_MS);
     if (atMs <= nowMs + believedMs) {
-      pace.nextAtMs = atMs + perCallMs;
+      throughput.nextAtMs = atMs + perCallMs;
       return Math.ceil(atMs);
     }
-    pace.phase = (pace.phase + EVEN_STEP) % 1;
-    pace.askAtMs = Math.max(pace.askAtMs, nowMs) + perCallMs / ASKS_PER_CALL;
-    const share = (1 + pace.phase) / 2;
-    const askMs = Math.max(pace.askAtMs - nowMs, believedMs * share);
+    throughput.phase = (throughput.phase + EVEN_STEP) % 1;
+    throughput.askAtMs = Math.max(throughput.askAtMs, nowMs) + perCallMs / ASKS_PER_CALL;
+    const share = (1 + throughput.phase) / 2;
+    const askMs = Math.max(throughput.askAtMs - nowMs, believedMs * share);
     return Math.ceil(nowMs + Math.min(askMs, MAX_DEFERRAL_MS * share));
   }
 
-  #paceOf(host: Key): Pace {
+  #throughputOf(host: Key): HostThroughput {
     const known = this.#hosts.get(host);
     if (known !== undefined) return known;
-    if (this.#hosts.size >= MAX_HOSTS) this.#hosts.clear();
-    const pace = { meanMs: FIRST_MEAN_MS, nextAtMs: 0, askAtMs: 0, phase: 0 };
-    this.#hosts.set(host, pace);
-    return pace;
+    const throughput = { meanMs: FIRST_MEAN_MS, nextAtMs: 0, askAtMs: 0, phase: 0 };
+    this.#hosts.set(host, throughput);
+    return throughput;
   }
 }

@@ -1,6 +1,6 @@
-// Firing a schedule that was claimed: plan its occurrences, record them and advance it in the table, then one step in the queue.
+// Firing a schedule that was claimed: plan its occurrences, record them and advance it in PostgreSQL, then one step in Redis.
 //
-// A crash between the table and the queue repeats a harmless step: the entry lapses, the row says that it was advanced, and the
+// A crash between PostgreSQL and Redis repeats a harmless step: the entry lapses, the row says that it was advanced, and the
 // entry goes to its next time. The occurrences that were recorded but not queued are found by the sweep (rescue), which the new owner
 // runs at once. A schedule that was edited, paused or deleted meanwhile fires nothing: its row says where its entry belongs.
 
@@ -10,7 +10,7 @@ import type { Message } from '../domain/message.js';
 import { type OccurrenceSettings, planOccurrences } from '../domain/occurrence.js';
 import { tierOf, type TierBounds } from '../domain/tier.js';
 import type { ScheduleKeyOfEntry } from '../redis/keys.js';
-import type { Offers } from '../redis/offers.js';
+import type { Enqueuer } from '../redis/enqueuer.js';
 import { encodePayload } from '../redis/payload.js';
 import type { QueueEntry, ShardQueue, Firing as QueueFiring } from '../redis/shard-queue.js';
 import type { Fired } from '../postgres/schedules/fires.js';
@@ -27,11 +27,11 @@ export interface ClaimedEntry {
   readonly epoch: number;
   readonly entry: string;
   readonly key: ScheduleKeyOfEntry;
-  /** The claim's token as it is now. Asked when the claim's end goes to the queue: a later claim is a new one. */
+  /** The claim's token as it is now. Asked when the claim's end goes to Redis: a later claim is a new one. */
   readonly tokenAtEnd: () => string;
 }
 
-/** Firings of one shard that go to the queue in one script. */
+/** Firings of one shard that go to Redis in one script. */
 const QUEUE_GROUP = { maxItems: 100, maxGroups: 1 } as const;
 const MAX_SHARD_GROUPS = 8_192;
 
@@ -40,7 +40,7 @@ type FiringOfShard = QueueFiring & { readonly epoch: number };
 export class Firing {
   readonly #recorder: Recorder;
   readonly #queue: ShardQueue;
-  readonly #offers: Pick<Offers, 'offer'>;
+  readonly #enqueuer: Pick<Enqueuer, 'enqueue'>;
   readonly #clock: Clock;
   readonly #settings: FiringSettings;
   readonly #wake: (shard: number, dueAtMs: number) => void;
@@ -50,7 +50,7 @@ export class Firing {
   constructor(parts: {
     recorder: Recorder;
     queue: ShardQueue;
-    offers: Pick<Offers, 'offer'>;
+    enqueuer: Pick<Enqueuer, 'enqueue'>;
     clock: Clock;
     settings: FiringSettings;
     wake: (shard: number, dueAtMs: number) => void;
@@ -59,7 +59,7 @@ export class Firing {
   }) {
     this.#recorder = parts.recorder;
     this.#queue = parts.queue;
-    this.#offers = parts.offers;
+    this.#enqueuer = parts.enqueuer;
     this.#clock = parts.clock;
     this.#settings = parts.settings;
     this.#wake = parts.wake;
@@ -67,7 +67,7 @@ export class Firing {
   }
 
   /**
-   * Resolves when the occurrences are recorded and queued and the schedule stands at its next time, or is out. `fenced`: the table has
+   * Resolves when the occurrences are recorded and queued and the schedule stands at its next time, or is out. `fenced`: PostgreSQL has
    * another epoch for the shard; nothing was done.
    */
   async fire(claimed: ClaimedEntry): Promise<'done' | 'fenced'> {
@@ -98,7 +98,7 @@ export class Firing {
     const fired = await this.#recorder.fire({ schedule, epoch: claimed.epoch, ...plan });
     if (fired.result === 'fenced') return 'fenced';
     if (fired.result === 'changed') {
-      await this.#again(claimed);
+      await this.#retryFiring(claimed);
       return 'done';
     }
     this.#onFired(fired);
@@ -108,21 +108,21 @@ export class Firing {
     try {
       await this.#toQueue(claimed, { nextAtMs: plan.nextFireAtMs, generation: schedule.generation, messages });
     } catch (error) {
-      this.#offerAgain(schedule.shard, [{ messages }]);
+      this.#enqueueAgain(schedule.shard, [{ messages }]);
       throw error;
     }
     return 'done';
   }
 
-  /** They are recorded: offered until the queue takes them (it is away, or full), they need not wait for a sweep. */
-  #offerAgain(shard: number, firings: readonly Pick<QueueFiring, 'messages'>[]): void {
+  /** They are recorded: offered until Redis takes them (it is unavailable, or full), they need not wait for a sweep. */
+  #enqueueAgain(shard: number, firings: readonly Pick<QueueFiring, 'messages'>[]): void {
     for (const { id, dueAtMs } of firings.flatMap(({ messages }) => messages)) {
-      this.#offers.offer(shard, { id, dueAtMs, payload: '' });
+      this.#enqueuer.enqueue(shard, { id, dueAtMs, payload: '' });
     }
   }
 
   /** Puts the entry where its row says, without firing. */
-  async #again(claimed: ClaimedEntry): Promise<void> {
+  async #retryFiring(claimed: ClaimedEntry): Promise<void> {
     const found = await this.#recorder.readSchedule(claimed.key);
     const active = found?.schedule.state === 'active' ? found.schedule : null;
     await this.#toQueue(claimed, {
@@ -156,9 +156,9 @@ export class Firing {
       const epoch = Math.min(...firings.map((firing) => firing.epoch));
       const reply = await this.#queue.fire(shard, epoch, firings);
       // Refused: the entries lapse, and whoever owns the shard reads the rows.
-      if (reply === 'in-part') this.#offerAgain(shard, firings);
+      if (reply === 'in-part') this.#enqueueAgain(shard, firings);
       else if (reply !== 'fired')
-        throw new CarillonError('QUEUE_UNAVAILABLE', `shard ${shard} was fenced while firing`);
+        throw new CarillonError('REDIS_UNAVAILABLE', `shard ${shard} was fenced while firing`);
       return firings.map(() => undefined);
     });
     this.#groups.set(shard, group);

@@ -1,4 +1,4 @@
-// The ends of a shard's claims on their way to the queue: those of one turn of the event loop go together.
+// The ends of a shard's claims on their way to Redis: those of one turn of the event loop go together.
 
 import type { Settlement, ShardQueue } from '../redis/shard-queue.js';
 
@@ -16,7 +16,7 @@ export class Settlements {
     this.#onBackAt = onBackAt;
   }
 
-  /** Resolves when the queue knows. What cannot be told to Redis lapses, and the table is asked. */
+  /** Resolves when Redis knows. What cannot be told to Redis lapses, and PostgreSQL is asked. */
   async add(settlement: Settlement): Promise<void> {
     this.#gathered.push(settlement);
     this.#sent ??= new Promise((resolve) => setImmediate(resolve)).then(() => this.flush());

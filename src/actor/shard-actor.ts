@@ -4,7 +4,7 @@
 // has in its hands it finishes, by the claims' tokens, and the new owner leaves that alone until it lapses.
 //
 // Life of a claim. A schedule is fired (firing.ts). A message whose entry carries a payload is on its first attempt and is sent at
-// once; any other is read from the table first, and the row says what to do. One that this node still has in its hands (the queue
+// once; any other is read from PostgreSQL first, and the row says what to do. One that this node still has in its hands (Redis
 // was emptied, or lapsed behind our back) only changes its token. When the outcome is committed, the entry is settled.
 
 import { setMaxListeners } from 'node:events';
@@ -14,24 +14,24 @@ import type { Message } from '../domain/message.js';
 import { parseScheduleEntry, type ScheduleKeyOfEntry } from '../redis/keys.js';
 import type { Claim, Claimed } from '../redis/shard-queue.js';
 import type { Outcome, Released } from '../postgres/messages/outcomes.js';
-import { Alarm } from './alarm.js';
+import { WakeTimer } from './wake-timer.js';
 import type { ActorParts } from './actor-parts.js';
-import { isUnavailable } from './faulty-entries.js';
-import { PayloadTrust } from './payload-trust.js';
+import { isUnavailable } from './failing-entries.js';
+import { PayloadFreshness } from './payload-freshness.js';
 import { isStillToBeSent, isToBeSent, type Known } from './recheck.js';
 import { Settlements } from './settlements.js';
-import { Signal } from './signal.js';
-import type { Turn } from './slots.js';
+import { Deferred } from './deferred.js';
+import type { Acquisition } from './semaphore.js';
 
-interface Flight {
+interface InFlight {
   token: string;
   /** Whether its slot was given back before it landed. */
-  slotIsFree: boolean;
-  /** Whether its end was sent to the queue: an entry that is claimed from then on is a new one. */
+  isReleased: boolean;
+  /** Whether its end was sent to Redis: an entry that is claimed from then on is a new one. */
   isEnding: boolean;
 }
 
-/** How long to wait before trying again when Redis or the table is away. */
+/** How long to wait before trying again when Redis or PostgreSQL is unavailable. */
 const TROUBLE_PAUSE_MS = 200;
 /** When a claimed entry comes back that was refused because the shard's epoch is another. */
 const REFUSED_PAUSE_MS = 500;
@@ -48,11 +48,11 @@ export class ShardActor {
   readonly shard: number;
   readonly #parts: ActorParts;
   readonly #log: Logger;
-  readonly #flights = new Map<string, Flight>();
+  readonly #inFlightById = new Map<string, InFlight>();
   readonly #abort = new AbortController();
-  readonly #alarm: Alarm;
+  readonly #wakeTimer: WakeTimer;
   readonly #settlements: Settlements;
-  readonly #trust: PayloadTrust;
+  readonly #freshness: PayloadFreshness;
   #epoch: number;
   /** Small at first, so that many actors can claim at once what is due in many shards; grows while there is more. */
   #claimSize = FIRST_CLAIM;
@@ -60,10 +60,10 @@ export class ShardActor {
   /** Since when (by the process's time) the actor tries to claim and cannot, because a store does not answer. */
   #tryingSinceMs: number | null = null;
   /** The soonest time that the mailbox told of since the last claim was sent: its answer may not know of it yet. */
-  #toldOfMs = Infinity;
-  #idle: Signal | null = null;
-  #haltAsked = new Signal();
-  #turn: Turn | null = null;
+  #notifiedDueAtMs = Infinity;
+  #idle: Deferred | null = null;
+  #haltRequested = new Deferred();
+  #acquisition: Acquisition | null = null;
   #running: Promise<void> | null = null;
 
   constructor(shard: number, epoch: number, parts: ActorParts) {
@@ -73,8 +73,8 @@ export class ShardActor {
     this.#log = parts.log.child({ shard });
     // One listener for each delivery under way, and there may be thousands: no leak to be warned of.
     setMaxListeners(0, this.#abort.signal);
-    this.#trust = new PayloadTrust(shard, parts.clock);
-    this.#alarm = new Alarm(parts.clock, parts.time);
+    this.#freshness = new PayloadFreshness(shard, parts.clock);
+    this.#wakeTimer = new WakeTimer(parts.clock, parts.time);
     this.#settlements = new Settlements(shard, parts.queue, (backAtMs) => {
       if (this.#halted) parts.wake(shard, backAtMs);
       else this.wake(backAtMs);
@@ -87,7 +87,7 @@ export class ShardActor {
 
   /** Deliveries and firings under way. */
   get inFlight(): number {
-    return this.#flights.size;
+    return this.#inFlightById.size;
   }
 
   /** True when it was halted, or halted itself. */
@@ -95,7 +95,7 @@ export class ShardActor {
     return this.#halted;
   }
 
-  /** For how long it has been trying in vain to claim; 0 when all is well, it sleeps, or waits for the table or the node's capacity. */
+  /** For how long it has been trying in vain to claim; 0 when all is well, it sleeps, or waits for PostgreSQL or the node's capacity. */
   get stuckMs(): number {
     return this.#tryingSinceMs === null || !this.#parts.recorder.isAvailable
       ? 0
@@ -108,40 +108,40 @@ export class ShardActor {
 
   /** Mailbox: work due at this time was queued. The sleep lasts no longer than until then. */
   wake(dueAtMs: number): void {
-    this.#toldOfMs = Math.min(this.#toldOfMs, dueAtMs);
-    this.#alarm.ringBy(dueAtMs);
+    this.#notifiedDueAtMs = Math.min(this.#notifiedDueAtMs, dueAtMs);
+    this.#wakeTimer.wakeBy(dueAtMs);
   }
 
-  /** Mailbox: a new epoch was installed, after the queue was lost or Redis came back. */
+  /** Mailbox: a new epoch was installed, after Redis was lost or Redis came back. */
   renew(epoch: number): void {
     this.#epoch = epoch;
-    this.#trust.renew();
-    this.#alarm.ring();
+    this.#freshness.renew();
+    this.#wakeTimer.wake();
   }
 
-  /** Mailbox: the table has a later epoch than this one. */
-  overtaken(epoch: number): void {
+  /** Mailbox: PostgreSQL has a later epoch than this one. */
+  superseded(epoch: number): void {
     if (this.#halted || this.#epoch !== epoch) return;
     this.#refused(epoch).catch((error: unknown) => {
       if (!isUnavailable(error)) this.#log.error({ err: error }, 'an epoch could not be renewed');
     });
   }
 
-  /** Mailbox: Redis went away. Until the shard is renewed it claims nothing: what Redis has by then may be older than this node's epoch. */
-  distrust(): void {
-    this.#trust.suspend();
+  /** Mailbox: Redis became unavailable. Until the shard is renewed it claims nothing: what Redis has by then may be older than this node's epoch. */
+  suspend(): void {
+    this.#freshness.suspend();
   }
 
   /** Prolongs the visibility of what is under way. */
-  async touch(): Promise<void> {
-    if (this.#flights.size === 0) return;
-    const claims = [...this.#flights].map(([id, { token }]) => ({ id, token }));
-    await this.#parts.queue.touch(this.shard, claims);
+  async extendVisibility(): Promise<void> {
+    if (this.#inFlightById.size === 0) return;
+    const claims = [...this.#inFlightById].map(([id, { token }]) => ({ id, token }));
+    await this.#parts.queue.extendVisibility(this.shard, claims);
   }
 
   /** Claims no more; resolves when no claim is under way. What was claimed is finished, and is touched meanwhile. May be called again. */
   async halt(): Promise<void> {
-    this.#cease();
+    this.#stopClaiming();
     await this.#running;
   }
 
@@ -153,7 +153,7 @@ export class ShardActor {
     }
     const halting = this.#running;
     this.#halted = false;
-    this.#haltAsked = new Signal();
+    this.#haltRequested = new Deferred();
     this.#tryingSinceMs = null;
     this.renew(epoch);
     this.#running = (async () => {
@@ -164,13 +164,13 @@ export class ShardActor {
 
   /** Resolves when nothing is under way, at the latest after this time. Tells which. */
   async idleWithin(withinMs: number): Promise<boolean> {
-    if (this.#flights.size === 0) return true;
-    this.#idle ??= new Signal();
+    if (this.#inFlightById.size === 0) return true;
+    this.#idle ??= new Deferred();
     let cancel: Cancel = () => undefined;
     const late = new Promise((resolve) => (cancel = this.#parts.time.after(withinMs, () => resolve(null))));
-    await Promise.race([this.#idle.given, late]);
+    await Promise.race([this.#idle.promise, late]);
     cancel();
-    return this.#flights.size === 0;
+    return this.#inFlightById.size === 0;
   }
 
   /**
@@ -178,19 +178,19 @@ export class ShardActor {
    * queue at once. May be called again; then it waits for the same end.
    */
   async stop(drainMs: number): Promise<void> {
-    this.#cease();
+    this.#stopClaiming();
     const cancel = this.#parts.time.after(drainMs, () => this.#abort.abort());
     await this.#running;
-    if (this.#flights.size > 0) await (this.#idle ??= new Signal()).given;
+    if (this.#inFlightById.size > 0) await (this.#idle ??= new Deferred()).promise;
     cancel();
     await this.#settlements.flush();
   }
 
-  #cease(): void {
+  #stopClaiming(): void {
     this.#halted = true;
-    this.#haltAsked.give();
-    this.#turn?.giveUp();
-    this.#alarm.ring();
+    this.#haltRequested.resolve();
+    this.#acquisition?.cancel();
+    this.#wakeTimer.wake();
   }
 
   async #run(): Promise<void> {
@@ -198,14 +198,14 @@ export class ShardActor {
       try {
         const { recorder, time } = this.#parts;
         if (!recorder.isAvailable) {
-          // That the table is away concerns the node, not this shard.
+          // That PostgreSQL is unavailable concerns the node, not this shard.
           this.#tryingSinceMs = null;
-          await Promise.race([recorder.available(), this.#haltAsked.given]);
+          await Promise.race([recorder.available(), this.#haltRequested.promise]);
         }
         this.#tryingSinceMs ??= time.monotonicMs();
         const pauseMs = await this.#claimOnce();
         this.#tryingSinceMs = null;
-        if (pauseMs > 0) await this.#sleep(Math.min(pauseMs, this.#untilToldOfMs()));
+        if (pauseMs > 0) await this.#sleep(Math.min(pauseMs, this.#untilNotifiedMs()));
       } catch (error) {
         if (!isUnavailable(error)) this.#log.error({ err: error }, 'claim failed');
         await this.#sleep(TROUBLE_PAUSE_MS);
@@ -215,16 +215,16 @@ export class ShardActor {
 
   /** Claims and starts the work. Gives how long to sleep, in milliseconds. */
   async #claimOnce(): Promise<number> {
-    const { slots, queue, settings } = this.#parts;
-    const taken = await this.#takeSlots(Math.min(this.#claimSize, settings.claimBatch));
+    const { semaphore: slots, queue, settings } = this.#parts;
+    const granted = await this.#acquireSlots(Math.min(this.#claimSize, settings.claimBatch));
     let used = 0;
     try {
       if (this.#halted) return 0;
-      if (this.#trust.isSuspended || !this.#parts.isTrusted(this.shard)) return UNTRUSTED_PAUSE_MS;
-      this.#toldOfMs = Infinity;
+      if (this.#freshness.isSuspended || !this.#parts.isTrusted(this.shard)) return UNTRUSTED_PAUSE_MS;
+      this.#notifiedDueAtMs = Infinity;
       const epoch = this.#epoch;
-      const askedAtMs = this.#parts.time.monotonicMs();
-      const reply = await queue.claim(this.shard, epoch, taken);
+      const requestedAtMs = this.#parts.time.monotonicMs();
+      const reply = await queue.claim(this.shard, epoch, granted);
       this.#parts.onClaim?.(reply.kind === 'claimed' ? reply.claims.length : reply.kind === 'late' ? 0 : null);
       if (reply.kind === 'late') return LATE_PAUSE_MS;
       if (reply.kind !== 'claimed') {
@@ -232,126 +232,128 @@ export class ShardActor {
         return 0;
       }
       used = reply.claims.length;
-      for (const claim of reply.claims) this.#begin(claim, askedAtMs);
-      if (used === taken) {
+      for (const claim of reply.claims) this.#startWork(claim, requestedAtMs);
+      if (used === granted) {
         this.#claimSize = Math.min(this.#claimSize * 2, settings.claimBatch);
         return 0;
       }
       this.#claimSize = FIRST_CLAIM;
       return this.#pauseMs(reply);
     } finally {
-      slots.release(taken - used);
+      slots.release(granted - used);
     }
   }
 
   /** Waiting for the node's capacity is no trouble of the shard's, and ends when the actor is to halt: then there are none. */
-  async #takeSlots(most: number): Promise<number> {
-    const { slots, time } = this.#parts;
+  async #acquireSlots(most: number): Promise<number> {
+    const { semaphore: slots, time } = this.#parts;
     const sinceMs = time.monotonicMs();
-    const turn = slots.take(most);
-    this.#turn = turn;
-    const taken = await turn.granted;
-    this.#turn = null;
+    const acquisition = slots.acquire(most);
+    this.#acquisition = acquisition;
+    const granted = await acquisition.granted;
+    this.#acquisition = null;
     if (this.#tryingSinceMs !== null) this.#tryingSinceMs += time.monotonicMs() - sinceMs;
-    return taken;
+    return granted;
   }
 
   #pauseMs(reply: Claimed): number {
     const idleUntilMs = reply.nowMs + this.#parts.settings.idleClaimMs;
-    const nextMs = Math.min(reply.nextDueAtMs ?? idleUntilMs, reply.nextLapseAtMs ?? idleUntilMs, idleUntilMs);
+    const nextMs = Math.min(reply.nextDueAtMs ?? idleUntilMs, reply.nextExpiryAtMs ?? idleUntilMs, idleUntilMs);
     return Math.max(nextMs - this.#parts.clock.nowMs(), 1);
   }
 
   /** How long until the work that came in behind the claim's back; at least 1, in milliseconds. */
-  #untilToldOfMs(): number {
-    return Math.max(this.#toldOfMs - this.#parts.clock.nowMs(), 1);
+  #untilNotifiedMs(): number {
+    return Math.max(this.#notifiedDueAtMs - this.#parts.clock.nowMs(), 1);
   }
 
   async #refused(refusedEpoch: number): Promise<void> {
-    const epoch = await this.#parts.refence(this.shard, refusedEpoch);
+    const epoch = await this.#parts.renewEpoch(this.shard, refusedEpoch);
     if (epoch !== null) return;
     if (this.#halted) return;
     this.#log.warn({ epoch: refusedEpoch }, 'fenced: the shard has another owner');
-    this.#cease();
+    this.#stopClaiming();
     this.#parts.onFenced(this.shard);
   }
 
   async #sleep(durationMs: number): Promise<void> {
-    if (!this.#halted) await this.#alarm.sleep(durationMs);
+    if (!this.#halted) await this.#wakeTimer.sleep(durationMs);
   }
 
   /** Starts the work on a claim that was asked for at a time. Each claim holds one slot until it has landed. */
-  #begin(claim: Claim, askedAtMs: number): void {
-    const former = this.#flights.get(claim.id);
+  #startWork(claim: Claim, requestedAtMs: number): void {
+    const former = this.#inFlightById.get(claim.id);
     if (former?.isEnding === false) {
       // Still in our hands: whoever works on it settles with the new token.
       former.token = claim.token;
-      this.#parts.slots.release(1);
+      this.#parts.semaphore.release(1);
       return;
     }
-    const flight: Flight = { token: claim.token, slotIsFree: false, isEnding: false };
-    this.#flights.set(claim.id, flight);
+    const inFlight: InFlight = { token: claim.token, isReleased: false, isEnding: false };
+    this.#inFlightById.set(claim.id, inFlight);
     const schedule = parseScheduleEntry(claim.id);
-    const work = schedule === null ? this.#deliver(claim, flight, askedAtMs) : this.#fire(claim, flight, schedule);
+    const work =
+      schedule === null ? this.#deliver(claim, inFlight, requestedAtMs) : this.#fire(claim, inFlight, schedule);
     work
       .then(
         () => this.#parts.faulty.forget(claim.id),
-        async (error: unknown) => this.#giveBack(claim.id, flight, await this.#parts.faulty.judge(claim.id, error)),
+        async (error: unknown) =>
+          this.#returnClaim(claim.id, inFlight, await this.#parts.faulty.judge(claim.id, error)),
       )
-      .finally(() => this.#land(claim.id, flight));
+      .finally(() => this.#complete(claim.id, inFlight));
   }
 
-  /** Puts an entry back that could not be worked on, or ends it (null). If Redis cannot be told, it lapses; either way its next claim asks the table. */
-  async #giveBack(id: string, flight: Flight, backAtMs: number | null): Promise<void> {
+  /** Puts an entry back that could not be worked on, or ends it (null). If Redis cannot be told, it lapses; either way its next claim asks PostgreSQL. */
+  async #returnClaim(id: string, inFlight: InFlight, backAtMs: number | null): Promise<void> {
     try {
-      await this.#settle(id, flight, backAtMs);
+      await this.#settle(id, inFlight, backAtMs);
     } catch (error) {
       if (!isUnavailable(error)) this.#log.error({ err: error, entry: id }, 'an entry could not be given back');
     }
   }
 
   /** What was answered and waits to be recorded needs no slot. */
-  #releaseEarly(flight: Flight): void {
-    flight.slotIsFree = this.#parts.slots.releaseEarly();
+  #releaseBeforeCommit(inFlight: InFlight): void {
+    inFlight.isReleased = this.#parts.semaphore.releaseBeforeCommit();
   }
 
-  #land(id: string, flight: Flight): void {
+  #complete(id: string, inFlight: InFlight): void {
     // It may have been claimed anew while its end was on the way.
-    if (this.#flights.get(id) === flight) this.#flights.delete(id);
-    if (flight.slotIsFree) this.#parts.slots.recorded();
-    else this.#parts.slots.release(1);
-    if (this.#flights.size > 0) return;
-    this.#idle?.give();
+    if (this.#inFlightById.get(id) === inFlight) this.#inFlightById.delete(id);
+    if (inFlight.isReleased) this.#parts.semaphore.recorded();
+    else this.#parts.semaphore.release(1);
+    if (this.#inFlightById.size > 0) return;
+    this.#idle?.resolve();
     this.#idle = null;
   }
 
-  async #fire(claim: Claim, flight: Flight, key: ScheduleKeyOfEntry): Promise<void> {
+  async #fire(claim: Claim, inFlight: InFlight, key: ScheduleKeyOfEntry): Promise<void> {
     const tokenAtEnd = (): string => {
-      flight.isEnding = true;
-      return flight.token;
+      inFlight.isEnding = true;
+      return inFlight.token;
     };
     const epoch = this.#epoch;
     const fired = await this.#parts.firing.fire({ shard: this.shard, epoch, entry: claim.id, key, tokenAtEnd });
     if (fired === 'done') return;
     await this.#refused(epoch);
-    await this.#giveBack(claim.id, flight, this.#parts.clock.nowMs() + REFUSED_PAUSE_MS);
+    await this.#returnClaim(claim.id, inFlight, this.#parts.clock.nowMs() + REFUSED_PAUSE_MS);
   }
 
-  async #deliver(claim: Claim, flight: Flight, askedAtMs: number): Promise<void> {
-    const fresh = this.#trust.messageOf(claim);
-    if (fresh !== null) return this.#attempt(fresh, flight, 1, { knownAtMs: askedAtMs, payload: claim.payload });
+  async #deliver(claim: Claim, inFlight: InFlight, requestedAtMs: number): Promise<void> {
+    const fresh = this.#freshness.messageOf(claim);
+    if (fresh !== null) return this.#attempt(fresh, inFlight, 1, { knownAtMs: requestedAtMs, payload: claim.payload });
     const knownAtMs = this.#parts.time.monotonicMs();
     const stored = await this.#parts.recorder.readMessage(claim.id);
-    if (stored === null || !isToBeSent(stored)) return this.#settle(claim.id, flight, null);
+    if (stored === null || !isToBeSent(stored)) return this.#settle(claim.id, inFlight, null);
     if (stored.nextAttemptAtMs > this.#parts.clock.nowMs() + ROUNDING_MS) {
-      return this.#settle(claim.id, flight, stored.nextAttemptAtMs);
+      return this.#settle(claim.id, inFlight, stored.nextAttemptAtMs);
     }
-    return this.#attempt(stored, flight, stored.attempts + 1, { knownAtMs, payload: '' });
+    return this.#attempt(stored, inFlight, stored.attempts + 1, { knownAtMs, payload: '' });
   }
 
-  async #attempt(message: Message, flight: Flight, attempt: number, known: Known): Promise<void> {
+  async #attempt(message: Message, inFlight: InFlight, attempt: number, known: Known): Promise<void> {
     const admittance = await this.#parts.admission.enter(message, this.#parts.clock.nowMs());
-    if (admittance.kind === 'deferred') return this.#settle(message.id, flight, admittance.backAtMs, known.payload);
+    if (admittance.kind === 'deferred') return this.#settle(message.id, inFlight, admittance.backAtMs, known.payload);
     let outcome: Outcome | null;
     try {
       outcome = await this.#parts.attempts.make(message, attempt, this.#abort.signal, () =>
@@ -360,25 +362,25 @@ export class ShardActor {
     } finally {
       admittance.leave();
     }
-    if (outcome === null) return this.#settle(message.id, flight, this.#parts.clock.nowMs());
-    this.#releaseEarly(flight);
-    const following = await this.#parts.attempts.record(outcome);
-    this.#parts.onAttempt(following);
-    this.#queueReleased(following.recorded.released);
-    for (const callback of following.outcome.callbacks) {
-      this.#parts.offers.offer(callback.shard, { id: callback.id, dueAtMs: callback.dueAtMs, payload: '' });
+    if (outcome === null) return this.#settle(message.id, inFlight, this.#parts.clock.nowMs());
+    this.#releaseBeforeCommit(inFlight);
+    const nextStep = await this.#parts.attempts.record(outcome);
+    this.#parts.onAttempt(nextStep);
+    this.#enqueueReleased(nextStep.recorded.released);
+    for (const callback of nextStep.outcome.callbacks) {
+      this.#parts.enqueuer.enqueue(callback.shard, { id: callback.id, dueAtMs: callback.dueAtMs, payload: '' });
     }
-    await this.#settle(message.id, flight, following.kind === 'again' ? following.atMs : null);
+    await this.#settle(message.id, inFlight, nextStep.kind === 'retry' ? nextStep.atMs : null);
   }
 
-  #queueReleased(released: readonly Released[]): void {
-    for (const { id, shard, dueAtMs } of released) this.#parts.offers.offer(shard, { id, dueAtMs, payload: '' });
+  #enqueueReleased(released: readonly Released[]): void {
+    for (const { id, shard, dueAtMs } of released) this.#parts.enqueuer.enqueue(shard, { id, dueAtMs, payload: '' });
   }
 
-  /** Ends a claim; those of one tick go together. What cannot be told to Redis lapses, and the table is asked. */
-  async #settle(id: string, flight: Flight, backAtMs: number | null, payload = ''): Promise<void> {
-    flight.isEnding = true;
+  /** Ends a claim; those of one tick go together. What cannot be told to Redis lapses, and PostgreSQL is asked. */
+  async #settle(id: string, inFlight: InFlight, backAtMs: number | null, payload = ''): Promise<void> {
+    inFlight.isEnding = true;
     const at = backAtMs === null ? null : Math.ceil(backAtMs);
-    await this.#settlements.add({ id, token: flight.token, backAtMs: at, payload });
+    await this.#settlements.add({ id, token: inFlight.token, backAtMs: at, payload });
   }
 }

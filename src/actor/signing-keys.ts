@@ -1,23 +1,27 @@
 // The tenants' current signing keys, remembered for a short time: every attempt signs with one.
 
+import { LRUCache } from 'lru-cache';
+import type { ProcessTime } from '../domain/clock.js';
+
 const MAX_TENANTS = 10_000;
 
 export class SigningKeyCache {
   readonly #read: (tenantId: number) => Promise<string>;
   readonly #keptMs: number;
-  readonly #known = new Map<number, { key: Promise<string>; untilMs: number }>();
+  readonly #time: ProcessTime;
+  readonly #known = new LRUCache<number, { key: Promise<string>; untilMs: number }>({ max: MAX_TENANTS });
 
   /** `read` gives a tenant's current key; `keptMs` is how long a rotation may go unnoticed. */
-  constructor(read: (tenantId: number) => Promise<string>, keptMs: number) {
+  constructor(read: (tenantId: number) => Promise<string>, keptMs: number, time: ProcessTime) {
     this.#read = read;
     this.#keptMs = keptMs;
+    this.#time = time;
   }
 
   current(tenantId: number): Promise<string> {
-    const nowMs = performance.now();
+    const nowMs = this.#time.monotonicMs();
     const known = this.#known.get(tenantId);
     if (known !== undefined && known.untilMs > nowMs) return known.key;
-    if (this.#known.size >= MAX_TENANTS) this.#known.clear();
     const key = this.#read(tenantId);
     this.#known.set(tenantId, { key, untilMs: nowMs + this.#keptMs });
     // A failed read is not remembered.

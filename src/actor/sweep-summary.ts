@@ -1,6 +1,7 @@
 // What a node's sweeps came to: one line for many of them, since hundreds of shards that are swept every minute would fill the log.
 
 import type { Logger } from 'pino';
+import type { Cancel, ProcessTime } from '../domain/clock.js';
 
 export type SweepName = 'promote' | 'rescue';
 /** `fenced`: cut off by a newer epoch. `failed`: a store was away, or worse. */
@@ -13,7 +14,7 @@ export interface SweepEnd {
   readonly queued: number;
   readonly read: number;
   readonly durationMs: number;
-  /** By how much the queue had fallen behind what the sweep is to see to. */
+  /** By how much Redis had fallen behind what the sweep is to see to. */
   readonly behindMs: number;
 }
 
@@ -33,13 +34,15 @@ interface Pass {
 
 export class SweepSummary {
   readonly #log: Logger;
-  readonly #tellEveryMs: number;
+  readonly #logEveryMs: number;
   readonly #passes = new Map<SweepName, Pass>();
-  #timer: NodeJS.Timeout | null = null;
+  readonly #time: ProcessTime;
+  #cancelTell: Cancel | null = null;
 
-  constructor(log: Logger, tellEveryMs = TELL_EVERY_MS) {
+  constructor(log: Logger, time: ProcessTime, logEveryMs = TELL_EVERY_MS) {
     this.#log = log;
-    this.#tellEveryMs = tellEveryMs;
+    this.#time = time;
+    this.#logEveryMs = logEveryMs;
   }
 
   add({ sweep, result, queued, read, durationMs, behindMs }: SweepEnd): void {
@@ -54,13 +57,13 @@ export class SweepSummary {
     pass.longestMs = Math.max(pass.longestMs, durationMs);
     pass.behindMs = Math.max(pass.behindMs, behindMs);
     this.#passes.set(sweep, pass);
-    this.#timer ??= setTimeout(() => this.tell(), this.#tellEveryMs);
+    this.#cancelTell ??= this.#time.after(this.#logEveryMs, () => this.log());
   }
 
   /** Says what has ended since the last time, at once. */
-  tell(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
+  log(): void {
+    this.#cancelTell?.();
+    this.#cancelTell = null;
     for (const [sweep, { durationMs, longestMs, behindMs, ...counts }] of this.#passes) {
       const fields = {
         sweep,

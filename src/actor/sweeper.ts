@@ -5,21 +5,23 @@ import type { Logger } from 'pino';
 import { CarillonError } from '../domain/errors.js';
 import type { MessageId } from '../domain/ids.js';
 import { SweepSummary, type SweepEnd, type SweepName } from './sweep-summary.js';
-import { promote } from './sweeps/promote.js';
+import { announce, promote, type Announced } from './sweeps/promote.js';
 import { rescue, RESCUE_START } from './sweeps/rescue.js';
 import type { SweepParts, Swept, SweptShard } from './sweeps/sweep.js';
+import { SweepTurns } from './sweep-turns.js';
 import type { ShardActor } from './shard-actor.js';
-import { Slots } from './slots.js';
+import type { Cancel, ProcessTime } from '../domain/clock.js';
 
 export interface SweeperSettings {
   readonly shards: number;
+  readonly time: ProcessTime;
   readonly promoteEveryMs: number;
   readonly rescueEveryMs: number;
   /** Counts a sweep of a shard that ended. */
   readonly onSwept?: (end: SweepEnd) => void;
 }
 
-/** Sweeps at once: they share the table with deliveries, which come first. */
+/** Sweeps at once: they share PostgreSQL with deliveries, which come first. */
 const MAX_SWEEPS = 4;
 /** Work less late than this is on its way. */
 const OVERDUE_MS = 5_000;
@@ -32,17 +34,17 @@ interface Run {
   overdueMs: number;
   started: boolean;
   /** Asked for while it was under way: it runs once more, with so much overdue. */
-  again: number | null;
+  retry: number | null;
 }
 
 interface Timers {
   readonly actor: ShardActor;
-  readonly handles: Map<SweepName | 'rescue soon', NodeJS.Timeout>;
+  readonly handles: Map<SweepName | 'rescue soon', Cancel>;
   readonly runs: Map<SweepName, Run>;
-  /** Sweeps that ended because the queue had a newer epoch than the actor yet. */
+  /** Sweeps that ended because Redis had a newer epoch than the actor yet. */
   readonly cutOff: Set<SweepName>;
   rescued: MessageId;
-  /** How far behind the last sweep of each kind found the queue, in milliseconds. */
+  /** How far behind the last sweep of each kind found Redis, in milliseconds. */
   readonly behindMs: Map<SweepName, number>;
   /** When the shard was taken or its epoch renewed last, by Redis's clock. */
   takenAtMs: number;
@@ -52,7 +54,8 @@ export class Sweeper {
   readonly #parts: SweepParts;
   readonly #settings: SweeperSettings;
   readonly #log: Logger;
-  readonly #slots = new Slots(MAX_SWEEPS);
+  readonly #time: ProcessTime;
+  readonly #turns = new SweepTurns(MAX_SWEEPS);
   readonly #shards = new Map<number, Timers>();
   readonly #underWay = new Set<Promise<void>>();
   readonly #summary: SweepSummary;
@@ -60,8 +63,9 @@ export class Sweeper {
   constructor(parts: SweepParts, settings: SweeperSettings, log: Logger) {
     this.#parts = parts;
     this.#settings = settings;
+    this.#time = settings.time;
     this.#log = log;
-    this.#summary = new SweepSummary(log);
+    this.#summary = new SweepSummary(log, settings.time);
   }
 
   /** Sweeps that wait for their turn or are under way. */
@@ -92,10 +96,10 @@ export class Sweeper {
   }
 
   /**
-   * The table was away and is back: what it committed in the last moment without the answer being heard is in no queue. It is looked for
+   * PostgreSQL was unavailable and is back: what it committed in the last moment without the answer being heard is in no queue. It is looked for
    * as soon as it can be told from what is on its way, instead of when the period comes round.
    */
-  hasten(): void {
+  sweepSoon(): void {
     for (const timers of this.#shards.values()) this.#rescueSoon(timers);
   }
 
@@ -103,14 +107,14 @@ export class Sweeper {
     const timers = this.#shards.get(shard);
     if (timers === undefined) return;
     this.#shards.delete(shard);
-    for (const handle of timers.handles.values()) clearTimeout(handle);
+    for (const cancel of timers.handles.values()) cancel();
   }
 
   /** Ends the timers and waits for the sweeps under way. */
   async stop(): Promise<void> {
     for (const shard of [...this.#shards.keys()]) this.remove(shard);
     await Promise.all(this.#underWay);
-    this.#summary.tell();
+    this.#summary.log();
   }
 
   #begin(actor: ShardActor): Timers {
@@ -139,21 +143,21 @@ export class Sweeper {
   }
 
   #in(timers: Timers, name: SweepName, delayMs: number, everyMs: number): void {
-    const handle = setTimeout(() => {
+    const cancel = this.#time.after(delayMs, () => {
       // One that still waits or is under way serves this period too.
       if (!timers.runs.has(name)) this.#run(name, timers, OVERDUE_MS);
       if (this.#isCurrent(timers)) this.#in(timers, name, everyMs, everyMs);
-    }, delayMs);
-    timers.handles.set(name, handle);
+    });
+    timers.handles.set(name, cancel);
   }
 
   /** Once, out of turn. */
   #rescueSoon(timers: Timers): void {
-    clearTimeout(timers.handles.get('rescue soon'));
+    timers.handles.get('rescue soon')?.();
     const delayMs = this.#parts.settings.createdBeforeMs + SOON_MARGIN_MS;
     timers.handles.set(
       'rescue soon',
-      setTimeout(() => this.#run('rescue', timers, OVERDUE_MS), delayMs),
+      this.#time.after(delayMs, () => this.#run('rescue', timers, OVERDUE_MS)),
     );
   }
 
@@ -161,52 +165,72 @@ export class Sweeper {
   #run(name: SweepName, timers: Timers, overdueMs: number): void {
     const known = timers.runs.get(name);
     if (known?.started === true) {
-      known.again = Math.min(known.again ?? overdueMs, overdueMs);
+      known.retry = Math.min(known.retry ?? overdueMs, overdueMs);
       return;
     }
     if (known !== undefined) {
       known.overdueMs = Math.min(known.overdueMs, overdueMs);
       return;
     }
-    const run: Run = { overdueMs, started: false, again: null };
+    const run: Run = { overdueMs, started: false, retry: null };
     timers.runs.set(name, run);
     const work = this.#sweep(name, timers, run).finally(() => {
       this.#underWay.delete(work);
       timers.runs.delete(name);
-      if (run.again !== null && this.#isCurrent(timers)) this.#run(name, timers, run.again);
+      if (run.retry !== null && this.#isCurrent(timers)) this.#run(name, timers, run.retry);
     });
     this.#underWay.add(work);
   }
 
   async #sweep(name: SweepName, timers: Timers, run: Run): Promise<void> {
-    await this.#slots.take(1).granted;
+    const announced = name === 'promote' ? await this.#announceEarly(timers) : null;
+    await this.#turns.acquire(announced?.completedAtMs ?? this.#parts.clock.nowMs() - run.overdueMs);
     run.started = true;
     const { actor } = timers;
-    const startedAtMs = performance.now();
+    const startedAtMs = this.#time.monotonicMs();
     try {
       if (!this.#isCurrent(timers)) return;
-      const swept = {
-        shard: actor.shard,
-        epoch: actor.epoch,
-        wake: (dueAtMs: number) => actor.wake(dueAtMs),
-      };
-      const result = await this.#sweepOnce(name, timers, swept, run.overdueMs);
-      this.#report(name, timers, result, performance.now() - startedAtMs);
+      const swept = this.#sweptShard(actor);
+      const result =
+        name === 'promote'
+          ? await promote(this.#parts, swept, announced)
+          : await this.#rescue(timers, swept, run.overdueMs);
+      this.#report(name, timers, result, this.#time.monotonicMs() - startedAtMs);
       if (!result.fenced) return;
       // Fenced by the next epoch of this very actor: either it has it by now, or it is about to be added again with it.
       if (actor.epoch === swept.epoch) timers.cutOff.add(name);
-      else run.again = run.overdueMs;
+      else run.retry = run.overdueMs;
     } catch (error) {
-      const durationMs = performance.now() - startedAtMs;
+      const durationMs = this.#time.monotonicMs() - startedAtMs;
       this.#ended({ sweep: name, result: 'failed', queued: 0, read: 0, durationMs, behindMs: 0 });
       this.#failed(name, timers, error);
     } finally {
-      this.#slots.release(1);
+      this.#turns.release();
     }
   }
 
-  async #sweepOnce(name: SweepName, timers: Timers, swept: SweptShard, overdueMs: number): Promise<Swept> {
-    if (name === 'promote') return promote(this.#parts, swept);
+  #sweptShard(actor: ShardActor): SweptShard {
+    return {
+      shard: actor.shard,
+      epoch: actor.epoch,
+      wake: (dueAtMs) => actor.wake(dueAtMs),
+      pass: (dueAtMs) => this.#turns.pass(dueAtMs),
+    };
+  }
+
+  /**
+   * Announces a shard's new horizon before its turn comes: what is accepted for it meanwhile need not wait for the sweep. Does not reject: the sweep
+   * itself announces again, and fails.
+   */
+  async #announceEarly(timers: Timers): Promise<Announced | null> {
+    try {
+      return this.#isCurrent(timers) ? await announce(this.#parts, this.#sweptShard(timers.actor)) : null;
+    } catch {
+      return null;
+    }
+  }
+
+  async #rescue(timers: Timers, swept: SweptShard, overdueMs: number): Promise<Swept> {
     const result = await rescue(this.#parts, swept, overdueMs, timers.rescued, timers.takenAtMs);
     timers.rescued = result.position;
     return result;
@@ -231,7 +255,7 @@ export class Sweeper {
     }
     if (!this.#isCurrent(timers)) return;
     const everyMs = name === 'promote' ? this.#settings.promoteEveryMs : this.#settings.rescueEveryMs;
-    clearTimeout(timers.handles.get(name));
+    timers.handles.get(name)?.();
     this.#in(timers, name, Math.min(everyMs, RETRY_MS), everyMs);
   }
 

@@ -4,6 +4,7 @@
 import type { RawData, WebSocket } from 'ws';
 import type { ClusterWatch, Viewer } from './cluster-watch.js';
 import { CLOSE, type ClientMessage } from './protocol.js';
+import type { Cancel, ProcessTime } from '../domain/clock.js';
 
 const TOKEN_MAX_LENGTH = 4_096;
 /** The one message of a client that is not known yet. */
@@ -14,7 +15,7 @@ const MESSAGES_WITHIN_MS = 10_000;
 /** Close reasons have at most 123 bytes; ws throws at a longer one. */
 const REASON_MAX_BYTES = 123;
 
-/** What a token is worth. `unavailable`: the table, which knows tokens, is away. */
+/** What a token is worth. `unavailable`: PostgreSQL, which knows tokens, is away. */
 export type TokenVerdict = 'admin' | 'tenant' | 'unknown' | 'unavailable';
 
 export interface AdminSocketParts {
@@ -23,7 +24,7 @@ export interface AdminSocketParts {
   /** Most bytes that may wait for a client. */
   readonly queueBytes: number;
   readonly helloMs: number;
-  readonly monotonicMs: () => number;
+  readonly time: ProcessTime;
 }
 
 export class AdminSocket implements Viewer {
@@ -35,7 +36,7 @@ export class AdminSocket implements Viewer {
   #answered = true;
   #messages = 0;
   #messagesSinceMs: number;
-  readonly #helloTimer: NodeJS.Timeout;
+  readonly #cancelHello: Cancel;
 
   /**
    * `token`: what the upgrade brought, already found good. `admit` is asked once, when an administrator is known; false: there are enough.
@@ -49,10 +50,10 @@ export class AdminSocket implements Viewer {
     this.#socket = socket;
     this.#parts = parts;
     this.#mayEnter = admit;
-    this.#messagesSinceMs = parts.monotonicMs();
-    this.#helloTimer = setTimeout(() => {
+    this.#messagesSinceMs = parts.time.monotonicMs();
+    this.#cancelHello = parts.time.after(parts.helloMs, () => {
       if (this.#state === 'new') this.close(CLOSE.helloTimeout, `no hello within ${parts.helloMs} ms`);
-    }, parts.helloMs);
+    });
     socket.on('message', (data, isBinary) => this.#received(data, isBinary));
     socket.on('ping', () => this.#counted());
     socket.on('pong', () => (this.#answered = true));
@@ -116,7 +117,7 @@ export class AdminSocket implements Viewer {
 
   #ended(): void {
     this.#state = 'closing';
-    clearTimeout(this.#helloTimer);
+    this.#cancelHello();
     this.#parts.watch.leave(this);
   }
 
@@ -141,7 +142,7 @@ export class AdminSocket implements Viewer {
   /** Whether the client may send one more. */
   #counted(): boolean {
     if (this.#state === 'closing') return false;
-    const nowMs = this.#parts.monotonicMs();
+    const nowMs = this.#parts.time.monotonicMs();
     if (nowMs - this.#messagesSinceMs > MESSAGES_WITHIN_MS) {
       this.#messagesSinceMs = nowMs;
       this.#messages = 0;
@@ -172,12 +173,12 @@ export class AdminSocket implements Viewer {
         this.close(CLOSE.unauthorized, 'invalid token: it is not known, was revoked or has expired');
         return;
       case 'unavailable':
-        this.close(CLOSE.unavailable, 'the table (PostgreSQL) is away: the token cannot be checked');
+        this.close(CLOSE.unavailable, 'PostgreSQL is unavailable: the token cannot be checked');
     }
   }
 
   #admit(token: string): void {
-    clearTimeout(this.#helloTimer);
+    this.#cancelHello();
     if (!this.#mayEnter(this)) {
       this.close(1013, 'as many consoles as this node takes are open here (CARILLON_ADMIN_SOCKETS_MAX)');
       return;

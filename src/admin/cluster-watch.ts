@@ -14,7 +14,7 @@ import {
   type Rates,
   type Snapshot,
 } from './protocol.js';
-import type { NodeReport, Pulse, ShardLevel, Watch } from './pulse.js';
+import type { ReportedStats, NodeReport, ShardLevel, Watch } from './node-report.js';
 import type { RosterFacts } from './roster-facts.js';
 import { ShardMap } from './shard-map.js';
 import { buildPicture, buildRates, type Heard } from './snapshot.js';
@@ -56,8 +56,8 @@ interface WatchParts {
 }
 
 interface NodeHeard {
-  pulseAtMs: number;
-  report: NodeReport | null;
+  heardAtMs: number;
+  report: ReportedStats | null;
   reportAtMs: number;
 }
 
@@ -143,21 +143,21 @@ export class ClusterWatch {
   }
 
   /** A node spoke; what it says is not believed to be as this version would say it. */
-  hear(pulse: Pulse): void {
-    if (this.#cancel !== null) this.#safely(() => this.#hear(pulse));
+  hear(report: NodeReport): void {
+    if (this.#cancel !== null) this.#safely(() => this.#hear(report));
   }
 
-  #hear(pulse: Pulse): void {
+  #hear(report: NodeReport): void {
     const nowMs = this.#parts.time.monotonicMs();
-    const heard = this.#heard.get(pulse.node) ?? { pulseAtMs: nowMs, report: null, reportAtMs: nowMs };
-    heard.pulseAtMs = nowMs;
-    if (pulse.figures !== undefined) {
-      heard.report = pulse.figures;
+    const heard = this.#heard.get(report.node) ?? { heardAtMs: nowMs, report: null, reportAtMs: nowMs };
+    heard.heardAtMs = nowMs;
+    if (report.figures !== undefined) {
+      heard.report = report.figures;
       heard.reportAtMs = nowMs;
     }
-    this.#heard.set(pulse.node, heard);
-    for (const event of pulse.events ?? []) this.happened(event);
-    this.#learn(pulse.levels ?? []);
+    this.#heard.set(report.node, heard);
+    for (const event of report.events ?? []) this.happened(event);
+    this.#learn(report.levels ?? []);
     if (this.#roster.members.every(({ id }) => (this.#heard.get(id)?.report ?? null) !== null)) this.#isReady();
   }
 
@@ -258,11 +258,11 @@ export class ClusterWatch {
   }
 
   #heardAt(nowMs: number): ReadonlyMap<string, Heard> {
-    for (const [id, { pulseAtMs }] of this.#heard) if (nowMs - pulseAtMs > 60_000) this.#heard.delete(id);
+    for (const [id, { heardAtMs: pulseAtMs }] of this.#heard) if (nowMs - pulseAtMs > 60_000) this.#heard.delete(id);
     return new Map(
-      [...this.#heard].map(([id, { pulseAtMs, report, reportAtMs }]) => [
+      [...this.#heard].map(([id, { heardAtMs: pulseAtMs, report, reportAtMs }]) => [
         id,
-        { pulseAgeMs: nowMs - pulseAtMs, report, reportAgeMs: nowMs - reportAtMs },
+        { heardAgeMs: nowMs - pulseAtMs, report, reportAgeMs: nowMs - reportAtMs },
       ]),
     );
   }
@@ -281,7 +281,7 @@ export class ClusterWatch {
     try {
       this.#learn(await this.#parts.readLevels(shards));
     } catch {
-      // Redis is away, and the picture says so.
+      // Redis is unavailable, and the picture says so.
     }
   }
 

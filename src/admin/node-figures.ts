@@ -2,7 +2,7 @@
 
 import { LagBuckets } from './lag-buckets.js';
 import type { SweepPicture } from './protocol.js';
-import type { Speeds } from './pulse.js';
+import type { Speeds } from './node-report.js';
 
 export type SweepName = 'promote' | 'rescue';
 

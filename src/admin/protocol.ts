@@ -140,9 +140,9 @@ export interface ShardPicture {
 
 /** Columns: the figure of shard n stands at place n. */
 export interface ShardLevels {
-  /** Entries of the queue whose time has come and that nobody claimed yet. */
+  /** Entries of Redis whose time has come and that nobody claimed yet. */
   readonly due: readonly number[];
-  /** Entries in the queue that wait for their time, those that are due included. */
+  /** Entries in Redis that wait for their time, those that are due included. */
   readonly queued: readonly number[];
   /** Entries that are claimed: being delivered, or fired. */
   readonly inFlight: readonly number[];
@@ -173,7 +173,7 @@ export interface SweepsPicture {
   readonly rescue: SweepPicture;
   /** Sweeps of a shard that wait for their turn or are under way, in all nodes. */
   readonly backlog: number;
-  /** The least of all shards' horizons: everything due before it is in the queue. 0 when a shard's is lost and is being filled again. */
+  /** The least of all shards' horizons: everything due before it is in Redis. 0 when a shard's is lost and is being filled again. */
   readonly completedHorizonAtMs: number;
   /** The least of all shards' announced horizons. */
   readonly announcedHorizonAtMs: number;
@@ -183,14 +183,14 @@ export interface SweepsPicture {
 export interface SweepPicture {
   /** When one ended last; null when none did. */
   readonly lastAtMs: number | null;
-  /** Rows that the last one put into the queue. */
+  /** Rows that the last one put into Redis. */
   readonly lastQueued: number;
-  /** When one that had something to put into the queue ended last, and how many rows it put there. */
+  /** When one that had something to put into Redis ended last, and how many rows it put there. */
   readonly lastMovedAtMs: number | null;
   readonly lastMoved: number;
   readonly runs: number;
   readonly failures: number;
-  /** Rows that all of them put into the queue. */
+  /** Rows that all of them put into Redis. */
   readonly queued: number;
 }
 
@@ -200,9 +200,9 @@ export interface StoresPicture {
     /** Items in the recorders of all nodes that are not committed yet. */
     readonly backlog: number;
   };
-  /** Redis, with the data of the queue. */
+  /** Redis, with the data of Redis. */
   readonly queue: StorePicture & {
-    /** Entries that wait to be offered to the queue, and those beyond the bound, which sweeps will find. */
+    /** Entries that wait to be offered to Redis, and those beyond the bound, which sweeps will find. */
     readonly offersWaiting: number;
     readonly offersLeftToSweeps: number;
     /** Null where it is not known. */
@@ -253,7 +253,7 @@ export interface ShardsEvent {
   readonly node: string;
 }
 
-/** Sweeps put rows into the queue; those of a second are one event. */
+/** Sweeps put rows into Redis; those of a second are one event. */
 export interface SweptEvent {
   readonly kind: 'swept';
   readonly node: string;
@@ -278,7 +278,7 @@ export const CLOSE = {
   tooSlow: 4413,
   /** It sent too many messages. */
   flood: 4429,
-  /** The token could not be checked: the table is away. */
+  /** The token could not be checked: PostgreSQL is unavailable. */
   unavailable: 4503,
 } as const;
 

@@ -15,7 +15,7 @@ import type {
   SweepPicture,
   SweepsPicture,
 } from './protocol.js';
-import type { NodeReport, ShardLevel, Speeds } from './pulse.js';
+import type { ReportedStats, ShardLevel, Speeds } from './node-report.js';
 import type { RosterMember } from './roster-facts.js';
 
 /** A node that says four times a second that it is there was not heard of for so long. */
@@ -30,8 +30,8 @@ const JOINING_MS = 2 * 60_000;
 /** What is known of a node beside the roster. All ages are in ms. */
 export interface Heard {
   /** Since its last pulse; null when there was none. */
-  readonly pulseAgeMs: number | null;
-  readonly report: NodeReport | null;
+  readonly heardAgeMs: number | null;
+  readonly report: ReportedStats | null;
   readonly reportAgeMs: number;
 }
 
@@ -102,20 +102,20 @@ export function buildRates(atMs: number, heard: ReadonlyMap<string, Heard>): Rat
   };
 }
 
-function presentReports(heard: ReadonlyMap<string, Heard>): NodeReport[] {
+function presentReports(heard: ReadonlyMap<string, Heard>): ReportedStats[] {
   return [...heard.values()].flatMap(({ report, reportAgeMs }) =>
     report === null || reportAgeMs > REPORT_MS ? [] : [report],
   );
 }
 
 function nodePicture(member: RosterMember, shards: number, known: Known): NodePicture {
-  const { pulseAgeMs = null, report = null } = known.heard.get(member.id) ?? {};
+  const { heardAgeMs: pulseAgeMs = null, report = null } = known.heard.get(member.id) ?? {};
   const heartbeatAgeMs = member.heardMs + known.rosterAgeMs;
   const ageMs = Math.min(heartbeatAgeMs, pulseAgeMs ?? Infinity);
   return {
     id: member.id,
     name: member.name,
-    state: stateOf(member, shards, { ageMs, hasPulse: pulseAgeMs !== null }, known),
+    state: stateOf(member, shards, { ageMs, isReporting: pulseAgeMs !== null }, known),
     uptimeMs: Math.round(member.uptimeMs + known.rosterAgeMs),
     heardAtMs: Math.round(known.atMs - ageMs),
     shards,
@@ -126,7 +126,7 @@ function nodePicture(member: RosterMember, shards: number, known: Known): NodePi
 function stateOf(
   member: RosterMember,
   shards: number,
-  { ageMs, hasPulse }: { ageMs: number; hasPulse: boolean },
+  { ageMs, isReporting: hasPulse }: { ageMs: number; isReporting: boolean },
   { cluster, mayJudge }: Known,
 ): NodeState {
   const limitMs = hasPulse ? SILENT_MS : 2 * cluster.heartbeatMs + LATE_MS;

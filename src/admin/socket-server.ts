@@ -7,12 +7,16 @@ import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws';
 import { AdminSocket, type AdminSocketParts } from './admin-socket.js';
 import { type AnonymousLimits, type AnonymousPlace, AnonymousPlaces } from './anonymous-places.js';
 import { isAllowedOrigin, refuseUpgrade, replayWithoutUpgrade } from './upgrade.js';
+import type { Cancel } from '../domain/clock.js';
+import { every, pause } from '../time/waiting.js';
 
 const PATH = '/admin/ws';
 const MESSAGE_MAX_BYTES = 16 * 1_024;
 const PING_EVERY_MS = 15_000;
 /** How long a close waits for its answer. */
 const CLOSE_MS = 2_000;
+/** How long a node that stops waits for its closes to go out. */
+const GOODBYE_MS = 50;
 
 /** With what the types of ws do not know yet. */
 const OPTIONS: ServerOptions & { closeTimeout: number; maxFragments: number; maxBufferedChunks: number } = {
@@ -47,7 +51,7 @@ export class AdminSocketServer {
   readonly #admitted = new Set<AdminSocket>();
   readonly #anonymous: AnonymousPlaces;
   readonly #server = new WebSocketServer(OPTIONS);
-  #timers: NodeJS.Timeout[] = [];
+  #timers: Cancel[] = [];
   #stopped = false;
 
   constructor(parts: SocketServerParts) {
@@ -76,7 +80,7 @@ export class AdminSocketServer {
     this.#stopped = true;
     this.#clearTimers();
     for (const socket of this.#sockets) socket.close(1001, 'this node stops');
-    if (this.#sockets.size > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+    if (this.#sockets.size > 0) await pause(this.#parts.time, GOODBYE_MS);
     for (const socket of this.#sockets) socket.terminate();
   }
 
@@ -130,8 +134,8 @@ export class AdminSocketServer {
 
   /** Two timers for all sockets; none without any. */
   #startTimers(): void {
-    const forAll = (work: (socket: AdminSocket) => void, everyMs: number): NodeJS.Timeout =>
-      setInterval(() => this.#sockets.forEach(work), everyMs);
+    const forAll = (work: (socket: AdminSocket) => void, everyMs: number): Cancel =>
+      every(this.#parts.time, everyMs, () => this.#sockets.forEach(work));
     this.#timers = [
       forAll((socket) => socket.ping(), PING_EVERY_MS),
       forAll((socket) => void socket.recheck(), this.#parts.recheckMs),
@@ -139,6 +143,6 @@ export class AdminSocketServer {
   }
 
   #clearTimers(): void {
-    for (const timer of this.#timers.splice(0)) clearInterval(timer);
+    for (const cancel of this.#timers.splice(0)) cancel();
   }
 }

@@ -7,9 +7,9 @@ interface ProbeParts {
   readonly time: ProcessTime;
   readonly isTableUp: () => boolean;
   readonly isQueueUp: () => boolean;
-  readonly askTable: () => Promise<unknown>;
+  readonly pingPostgres: () => Promise<unknown>;
   /** Null where it is not known, as on a Redis Cluster. */
-  readonly askQueue: () => Promise<{ readonly usedBytes: number; readonly maxBytes: number } | null>;
+  readonly pingRedis: () => Promise<{ readonly usedBytes: number; readonly maxBytes: number } | null>;
 }
 
 export class StoreProbe {
@@ -38,7 +38,7 @@ export class StoreProbe {
   async measure(): Promise<void> {
     if (this.#measuring) return;
     this.#measuring = true;
-    const { askTable, askQueue } = this.#parts;
+    const { pingPostgres: askTable, pingRedis: askQueue } = this.#parts;
     const table = this.#timed(askTable).then(({ tookMs }) => (this.#table = tookMs));
     const queue = this.#timed(askQueue).then(({ tookMs, value }) => {
       this.#queue = tookMs;

@@ -59,9 +59,9 @@ export function areaOf(request: FastifyRequest, paths: KnownPaths): ApiArea {
 
 /** Checks the token of each request before anything else of it is looked at, as the matched route declares. */
 export function authenticate(app: FastifyInstance, paths: KnownPaths, services: ApiServices): void {
-  const { database, clock, config } = services;
+  const { database, clock, time, config } = services;
   const authenticator = new Authenticator(database, clock, config.CARILLON_TOKEN_CACHE_MS);
-  const configuredAdmin = new ConfiguredAdmin(config.CARILLON_ADMIN_TOKEN, authenticator);
+  const configuredAdmin = new ConfiguredAdmin(config.CARILLON_ADMIN_TOKEN, authenticator, time);
   app.decorateRequest('authenticatedTenantId', null);
   app.decorateRequest('authorizationIsOurs', false);
   app.decorateRequest('tenantId', {

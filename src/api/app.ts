@@ -7,7 +7,7 @@ import { trustedProxies } from '../config.js';
 import { CarillonError } from '../domain/errors.js';
 import { areaOf, authenticate, requireAccess } from './access.js';
 import { readBodies } from './body-reader.js';
-import { answerConnect, answerExpectation, answerFault, answerUnreadable } from './faults.js';
+import { answerConnect, answerExpectation, answerError, answerUnreadable } from './error-answers.js';
 import { jsonLimits } from './json-scanner.js';
 import { KnownPaths } from './known-paths.js';
 import { openApi } from './openapi.js';
@@ -85,7 +85,7 @@ export function buildApp(services: ApiServices): FastifyInstance {
     },
     clientErrorHandler: answerUnreadable,
     frameworkErrors: (error, request, reply) => {
-      answerFault(error, request, reply, services);
+      answerError(error, request, reply, services);
     },
   });
 
@@ -99,11 +99,11 @@ export function buildApp(services: ApiServices): FastifyInstance {
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
   app.setErrorHandler((error, request, reply) => {
-    answerFault(error, request, reply, services);
+    answerError(error, request, reply, services);
   });
   const paths = new KnownPaths(app);
   // Only what was authenticated: a body for an open route is of no use to it.
-  readBodies(app, config, (request) => areaOf(request, paths) !== 'node');
+  readBodies(app, services, (request) => areaOf(request, paths) !== 'node');
   countAnswers(app, paths, services);
   refuseWhileClosing(app, services);
   requireHost(app);

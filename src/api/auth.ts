@@ -1,7 +1,8 @@
 // Who is calling: bearer tokens looked up by their hash, remembered for a moment in a cache of bounded size.
 
 import { timingSafeEqual } from 'node:crypto';
-import type { Clock } from '../domain/clock.js';
+import { LRUCache } from 'lru-cache';
+import type { Clock, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import type { Queryable } from '../postgres/database.js';
 import {
@@ -12,9 +13,10 @@ import {
   tokenHash,
   type TokenHolder,
 } from '../postgres/tenants/tokens.js';
+import { within } from '../time/waiting.js';
 
 /** Most tokens a node remembers, known ones and unknown ones apart: a flood of wrong tokens must not push out right ones. */
-export const TOKEN_CACHE_ENTRIES = { known: 10_000, unknown: 1_000 } as const;
+const TOKEN_CACHE_ENTRIES = { known: 10_000, unknown: 1_000 } as const;
 const TOKEN_MAX_BYTES = 4_096;
 
 interface Remembered {
@@ -23,9 +25,9 @@ interface Remembered {
 }
 
 export class Authenticator {
-  readonly #known = new Map<string, Remembered>();
-  readonly #unknown = new Map<string, Remembered>();
-  /** Look-ups under way: a burst with one token asks the table once. */
+  readonly #known = new LRUCache<string, Remembered>({ max: TOKEN_CACHE_ENTRIES.known });
+  readonly #unknown = new LRUCache<string, Remembered>({ max: TOKEN_CACHE_ENTRIES.unknown });
+  /** Look-ups under way: a burst with one token asks PostgreSQL once. */
   readonly #pending = new Map<string, Promise<TokenHolder | null>>();
 
   constructor(
@@ -54,11 +56,7 @@ export class Authenticator {
     this.#known.delete(key);
     this.#unknown.delete(key);
     if (this.cacheMs > 0) {
-      const [cache, limit] =
-        token === null
-          ? ([this.#unknown, TOKEN_CACHE_ENTRIES.unknown] as const)
-          : ([this.#known, TOKEN_CACHE_ENTRIES.known] as const);
-      if (cache.size >= limit) dropOldest(cache);
+      const cache = token === null ? this.#unknown : this.#known;
       cache.set(key, { token, untilMs: this.clock.nowMs() + this.cacheMs });
     }
     const holder = this.#holderOf(token);
@@ -77,11 +75,6 @@ export class Authenticator {
     if (lastUsedAtMs !== null && nowMs - lastUsedAtMs < TOKEN_USE_EVERY_MS) return;
     recordTokenUse(this.table, hash, nowMs).catch(() => undefined);
   }
-}
-
-function dropOldest(cache: Map<string, unknown>): void {
-  const oldest = cache.keys().next();
-  if (oldest.done !== true) cache.delete(oldest.value);
 }
 
 /** The token of an Authorization header, or null when it is no bearer token. */
@@ -116,23 +109,20 @@ export class ConfiguredAdmin {
   constructor(
     private readonly configured: string,
     private readonly authenticator: Authenticator,
+    private readonly time: ProcessTime,
   ) {}
 
   async admits(token: string): Promise<boolean> {
     if (this.configured === '' || !timingSafeEqual(tokenHash(token), tokenHash(this.configured))) return false;
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<'unknown'>((resolve) => {
-      timer = setTimeout(() => resolve('unknown'), CONFIGURED_CHECK_MS);
-    });
-    const known = await Promise.race([this.#look(token), timeout]);
-    clearTimeout(timer);
+    const known = await this.#look(token);
     if (known !== 'unknown') this.#isRevoked = known?.role !== 'admin';
     return !this.#isRevoked;
   }
 
   async #look(token: string): Promise<TokenHolder | null | 'unknown'> {
     try {
-      return await this.authenticator.find(token);
+      const found = Promise.resolve(this.authenticator.find(token));
+      return await within(this.time, CONFIGURED_CHECK_MS, found, () => new Error('PostgreSQL does not answer'));
     } catch {
       return 'unknown';
     }

@@ -3,10 +3,11 @@
 import { Type } from '@sinclair/typebox';
 import { CarillonError, invariant } from '../domain/errors.js';
 import { BatchItems, noList } from './batch-splitter.js';
-import { foreseenFault } from './faults.js';
+import { expectedError } from './error-answers.js';
 import { isWellFormed } from './header-text.js';
 import { parseJsonPart } from './json-body.js';
 import { inTurns } from './turns.js';
+import type { ProcessTime } from '../domain/clock.js';
 
 const nullable = (description: string) => Type.Optional(Type.Union([Type.String(), Type.Null()], { description }));
 
@@ -20,7 +21,7 @@ export const ITEM = {
   bodyBase64: nullable('In place of body, for bytes that are not UTF-8'),
   queue: nullable('Not implemented yet'),
 };
-export const ItemFault = Type.Object({ error: Type.String(), status: Type.Integer() });
+export const ItemError = Type.Object({ error: Type.String(), status: Type.Integer() });
 
 /** The answer in place of a result. */
 export interface Refused {
@@ -33,9 +34,9 @@ export function judged<Result>(read: () => Result): Result | Refused {
   try {
     return read();
   } catch (error) {
-    const fault = foreseenFault(error);
-    if (fault === null) throw error;
-    return { error: fault.text, status: fault.status };
+    const problem = expectedError(error);
+    if (problem === null) throw error;
+    return { error: problem.text, status: problem.status };
   }
 }
 
@@ -43,11 +44,15 @@ export function judged<Result>(read: () => Result): Result | Refused {
  * What `read` gives for each item of a batch's body, in order, while other work of this node goes on. Bytes that were read are let go.
  * Throws INVALID_REQUEST for an item that is no JSON, and whatever `read` throws.
  */
-export function readItems<Result>(body: unknown, read: (item: unknown) => Result): Promise<Result[]> {
+export function readItems<Result>(
+  time: ProcessTime,
+  body: unknown,
+  read: (item: unknown) => Result,
+): Promise<Result[]> {
   // Without a body there is no list either.
   if (!(body instanceof BatchItems)) throw noList();
   const { texts } = body;
-  return inTurns(texts.keys(), (index) => {
+  return inTurns(time, texts.keys(), (index) => {
     const text = texts[index] ?? null;
     invariant(text !== null, 'an item is read once');
     texts[index] = null;

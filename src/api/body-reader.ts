@@ -11,6 +11,9 @@ import { bodyTooLarge } from './delivery-headers.js';
 import { jsonLimits } from './json-scanner.js';
 import { nextTurn } from './turns.js';
 import { closeAfterAnswer } from './unread-bodies.js';
+import type { Cancel, ProcessTime } from '../domain/clock.js';
+import type { ApiServices } from './services.js';
+import { every } from '../time/waiting.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -32,7 +35,11 @@ const ADMINISTRATORS = 0;
 const BODY_METHODS = ['POST', 'PUT', 'PATCH', 'DELETE'];
 
 /** To be registered before the routes. `isKnown`: whether the caller has shown who it is. */
-export function readBodies(app: FastifyInstance, config: Config, isKnown: (request: FastifyRequest) => boolean): void {
+export function readBodies(
+  app: FastifyInstance,
+  { config, time }: Pick<ApiServices, 'config' | 'time'>,
+  isKnown: (request: FastifyRequest) => boolean,
+): void {
   const budget = new BodyBudget(config);
   app.decorateRequest('heldBody', null);
   app.removeAllContentTypeParsers();
@@ -41,7 +48,7 @@ export function readBodies(app: FastifyInstance, config: Config, isKnown: (reque
       done(null, undefined);
       return;
     }
-    new Upload(request, payload, config, budget, done).start();
+    new Upload(request, payload, { config, time }, budget, done).start();
   });
   app.addHook('onRoute', (route) => {
     const { handler } = route;
@@ -80,6 +87,7 @@ class Upload {
   readonly #request: FastifyRequest;
   readonly #payload: IncomingMessage;
   readonly #config: Config;
+  readonly #time: ProcessTime;
   readonly #budget: BodyBudget;
   readonly #done: (error: Error | null, body?: unknown) => void;
   /** Bytes as the client says; null when it does not. */
@@ -87,20 +95,21 @@ class Upload {
   readonly #maxBytes: number;
   #sink: Sink | null = null;
   #received = 0;
-  #timer: NodeJS.Timeout | null = null;
+  #cancelRate: Cancel = () => undefined;
   /** Whether it is this node that takes its time. */
   #isWaiting = false;
 
   constructor(
     request: FastifyRequest,
     payload: IncomingMessage,
-    config: Config,
+    { config, time }: Pick<ApiServices, 'config' | 'time'>,
     budget: BodyBudget,
     done: (error: Error | null, body?: unknown) => void,
   ) {
     this.#request = request;
     this.#payload = payload;
     this.#config = config;
+    this.#time = time;
     this.#budget = budget;
     this.#done = done;
     const declared = request.headers['content-length'];
@@ -173,23 +182,23 @@ class Upload {
     if (rate === 0) return;
     const least = (rate * everyMs) / 1_000;
     let before = 0;
-    this.#timer = setInterval(() => {
+    this.#cancelRate = every(this.#time, everyMs, () => {
       const isSlow = this.#received - before < least && !this.#isWaiting;
       if (isSlow) this.#refuse(tooSlow(this.#received - before, everyMs, rate));
       before = this.#received;
-    }, everyMs);
+    });
   }
 
   #refuse(error: unknown): void {
     this.#unlisten();
     this.#sink = null;
     this.#request.heldBody?.release();
-    closeAfterAnswer(this.#payload);
+    closeAfterAnswer(this.#payload, this.#time);
     this.#done(error as Error);
   }
 
   #unlisten(): void {
-    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#cancelRate();
     this.#payload.off('data', this.#onData);
     this.#payload.off('end', this.#onEnd);
     this.#payload.off('error', this.#onError);

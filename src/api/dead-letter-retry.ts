@@ -1,7 +1,7 @@
 // Turns a dead letter into the message that repeats it, with the settings that a request wants to be otherwise.
 
 import { withDepth } from '../domain/depth.js';
-import { ID_CHANCE_BYTES, messageId } from '../domain/ids.js';
+import { ID_RANDOM_BYTES, messageId } from '../domain/ids.js';
 import type { HeaderMap, Message } from '../domain/message.js';
 import { CarillonError } from '../domain/errors.js';
 import { mergeRedactFields } from '../domain/redaction.js';
@@ -18,11 +18,11 @@ import type { RequestSettings } from './request-settings.js';
 export function repeatOf(
   letter: DeadLetter,
   tenantId: number,
-  { config, clock, chance }: MessageSettings,
+  { config, clock, random }: MessageSettings,
   depth: number,
 ): Message {
   const nowMs = Math.floor(clock.nowMs());
-  const id = messageId(nowMs, chance(ID_CHANCE_BYTES));
+  const id = messageId(nowMs, random(ID_RANDOM_BYTES));
   const { options, undisclosed } = letter;
   return {
     id,

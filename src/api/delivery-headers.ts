@@ -12,8 +12,8 @@ import { checkUrl } from './destination.js';
 import type { RequestSettings } from './request-settings.js';
 
 /** Longest deduplication id and label, in bytes of UTF-8: what an index entry can hold, with room to spare. */
-export const DEDUPLICATION_ID_MAX_BYTES = 1_024;
-export const LABEL_MAX_BYTES = 256;
+const DEDUPLICATION_ID_MAX_BYTES = 1_024;
+const LABEL_MAX_BYTES = 256;
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 

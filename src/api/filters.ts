@@ -11,7 +11,7 @@ import { parseInstant } from './instant.js';
 import { parseJson } from './json-body.js';
 
 /** Most values that one parameter may have. */
-export const MAX_VALUES = 1_000;
+const MAX_VALUES = 1_000;
 const VALUE_MAX_LENGTH = 8_192;
 
 /** The parameters of a request by name; each may have several values. */
@@ -105,7 +105,7 @@ function textOf(value: unknown, name: string): string {
   }
   const text = String(value);
   if (text.trim() === '') throw empty(name);
-  // The table's text cannot hold NUL, so nothing there has it.
+  // PostgreSQL's text cannot hold NUL, so nothing there has it.
   if (text.length > VALUE_MAX_LENGTH || text.includes('\0'))
     throw invalid(`${name} is too long, or has a NUL character`);
   return text;
@@ -181,13 +181,7 @@ export function readMessageIds(given: readonly string[] | null): MessageId[] | n
   return given?.flatMap((text) => fromWireMessageId(text) ?? []) ?? null;
 }
 
-export const RUN_STATES = [
-  'pending',
-  'delivered',
-  'failed',
-  'canceled',
-  'skipped',
-] as const satisfies readonly MessageState[];
+const RUN_STATES = ['pending', 'delivered', 'failed', 'canceled', 'skipped'] as const satisfies readonly MessageState[];
 
 /** States of the record; "cancelled" is understood as well. */
 export function readRunStates(parameters: Parameters): MessageState[] | null {

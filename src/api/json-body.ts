@@ -74,11 +74,11 @@ export function checkValue<Schema extends TSchema>(value: unknown, schema: Schem
   const unknown = unknownMember(value, schema);
   if (unknown !== null) throw new CarillonError('INVALID_REQUEST', `${what} has a member ${unknown}`);
   if (compiled(schema).Check(value)) return value;
-  const fault = Value.Errors(schema, value).First();
-  if (fault === undefined) throw new CarillonError('INVALID_REQUEST', `${what} does not fit`);
-  const where = fault.path === '' ? what : `${what}: ${fault.path.slice(1).replaceAll('/', '.')}`;
-  const is = fault.value === undefined ? 'missing' : shown(fault.value);
-  throw new CarillonError('INVALID_REQUEST', `${where} is ${is}, expected ${expectation(fault.schema)}`);
+  const problem = Value.Errors(schema, value).First();
+  if (problem === undefined) throw new CarillonError('INVALID_REQUEST', `${what} does not fit`);
+  const where = problem.path === '' ? what : `${what}: ${problem.path.slice(1).replaceAll('/', '.')}`;
+  const is = problem.value === undefined ? 'missing' : shown(problem.value);
+  throw new CarillonError('INVALID_REQUEST', `${where} is ${is}, expected ${expectation(problem.schema)}`);
 }
 
 const checks = new WeakMap<TSchema, TypeCheck<TSchema>>();

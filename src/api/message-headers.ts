@@ -1,9 +1,9 @@
 // Turns a publish request, or one item of a batch, into the message that is accepted and the keys it is accepted under.
 
 import type { Config } from '../config.js';
-import type { Chance, Clock } from '../domain/clock.js';
+import type { RandomBytes, Clock } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
-import { ID_CHANCE_BYTES, messageId } from '../domain/ids.js';
+import { ID_RANDOM_BYTES, messageId } from '../domain/ids.js';
 import { MAX_KEY_BYTES } from '../domain/key-template.js';
 import type { Request } from '../domain/message.js';
 import { shardOfMessage } from '../domain/shard.js';
@@ -34,11 +34,11 @@ export interface MessageSource {
 export interface MessageSettings {
   readonly config: Config;
   readonly clock: Clock;
-  readonly chance: Chance;
+  readonly random: RandomBytes;
 }
 
 /** Throws CarillonError for whatever the client got wrong. */
-export function readSubmission(source: MessageSource, { config, clock, chance }: MessageSettings): Submission {
+export function readSubmission(source: MessageSource, { config, clock, random: chance }: MessageSettings): Submission {
   const { settings, tenantId } = source;
   refuseScheduleSettings(settings);
   const createdAtMs = Math.floor(clock.nowMs());
@@ -46,7 +46,7 @@ export function readSubmission(source: MessageSource, { config, clock, chance }:
   const policy = readPolicy(settings, config, source.callerIp);
   const dueAtMs = readDueAtMs(settings, createdAtMs, config);
   const idempotencyKey = readKey(settings, 'Carillon-Idempotency-Key', MAX_KEY_BYTES);
-  const id = messageId(dueAtMs, chance(ID_CHANCE_BYTES));
+  const id = messageId(dueAtMs, chance(ID_RANDOM_BYTES));
   return {
     message: {
       id,

@@ -60,7 +60,7 @@ const SECURITY = {
   open: [],
 } satisfies Record<Access, readonly Record<string, readonly string[]>[]>;
 
-const FaultBody = Type.Object({ error: Type.String({ description: 'What was wrong, what was expected, where' }) });
+const ErrorBody = Type.Object({ error: Type.String({ description: 'What was wrong, what was expected, where' }) });
 
 const FAULTS = {
   400: 'The request is wrong: the text says what and where, also when a limit is exceeded',
@@ -78,9 +78,9 @@ const FAULTS = {
 /** The `response` part of a route's schema: what success gives, and which faults there are. */
 export function responses(
   success: Readonly<Record<number, TSchema>>,
-  ...faults: (keyof typeof FAULTS)[]
+  ...problems: (keyof typeof FAULTS)[]
 ): Record<number, TSchema> {
-  const described = faults.map((status) => [status, { ...FaultBody, description: FAULTS[status] }] as const);
+  const described = problems.map((status) => [status, { ...ErrorBody, description: FAULTS[status] }] as const);
   return { ...success, ...(Object.fromEntries(described) as Record<number, TSchema>) };
 }
 

@@ -111,7 +111,7 @@ export const exportParameters = query({
 
 export const idParameter = (name: string, description: string) => Type.Object({ [name]: Type.String({ description }) });
 
-export const messageObject = Type.Object(
+const messageObject = Type.Object(
   {
     messageId: Type.String(),
     url: Type.String(),
@@ -131,7 +131,7 @@ export const pendingObject = Type.Intersect([
   Type.Object({
     tier: Type.Union([Type.Literal('immediate'), Type.Literal('hot'), Type.Literal('cold')], {
       description:
-        'How soon it is due: within CARILLON_IMMEDIATE_MS, within CARILLON_HORIZON_MS, or later. Cold ones are in the table only',
+        'How soon it is due: within CARILLON_IMMEDIATE_MS, within CARILLON_HORIZON_MS, or later. Cold ones are in PostgreSQL only',
     }),
   }),
 ]);

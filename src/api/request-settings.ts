@@ -12,7 +12,7 @@ import { decodeHeaderText, isHeaderName, isHeaderValue } from './header-text.js'
 import type { QuerySettings } from './raw-target.js';
 
 /** The settings of Carillon's own: each is known, so that a mistyped one is refused and not silently ignored. */
-export const CARILLON_SETTINGS = [
+const CARILLON_SETTINGS = [
   'Carillon-Idempotency-Key',
   'Carillon-Misfire',
   'Carillon-Overlap',

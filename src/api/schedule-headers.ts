@@ -1,12 +1,12 @@
 // Turns a request that carries Upstash-Cron into the schedule's id and definition.
 
 import type { Config } from '../config.js';
-import type { Chance } from '../domain/clock.js';
+import type { RandomBytes } from '../domain/clock.js';
 import type { CronExpression } from '../domain/cron/expression.js';
 import { ianaName } from '../domain/cron/zone-names.js';
 import { DAY_MS, parseDuration } from '../domain/duration.js';
 import { CarillonError } from '../domain/errors.js';
-import { checkScheduleId, generatedScheduleId, ID_CHANCE_BYTES } from '../domain/ids.js';
+import { checkScheduleId, generatedScheduleId, ID_RANDOM_BYTES } from '../domain/ids.js';
 import { parseKeyTemplate } from '../domain/key-template.js';
 import { parseMisfire } from '../domain/misfire.js';
 import { DEFAULT_OVERLAP, parseOverlap } from '../domain/overlap.js';
@@ -30,7 +30,7 @@ export const SCHEDULE_ONLY_SETTINGS = [
 ] as const;
 
 /** Longest spread window. */
-export const WINDOW_MAX_MS = DAY_MS;
+const WINDOW_MAX_MS = DAY_MS;
 
 export interface ScheduleSource {
   /** Checked by checkDestination. */
@@ -87,14 +87,14 @@ export function readDefinition(source: ScheduleSource, config: Config): Schedule
  * asks for deduplication, made from what it is to be deduplicated by: the same request then names the same schedule for as
  * long as that exists, and is free again once it is deleted. Throws INVALID_REQUEST.
  */
-export function readScheduleId(settings: RequestSettings, definition: ScheduleDefinition, chance: Chance): string {
+export function readScheduleId(settings: RequestSettings, definition: ScheduleDefinition, random: RandomBytes): string {
   const given = valueOf(settings, 'Upstash-Schedule-Id');
   const deduplicationId = readDeduplicationId(settings);
   const byContent = readFlag(settings, 'Upstash-Content-Based-Deduplication');
   if (given !== null) return checkScheduleId(given);
   if (deduplicationId !== null) return `scd_${shortHash(`deduplication\n${deduplicationId}`)}`;
   if (byContent) return `scd_${shortHash(`content\n${contentHash(definition, definition.cron)}`)}`;
-  return generatedScheduleId(chance(ID_CHANCE_BYTES));
+  return generatedScheduleId(random(ID_RANDOM_BYTES));
 }
 
 function defaultMisfire(config: Config): ReturnType<typeof parseMisfire> {

@@ -5,7 +5,7 @@ import { toWireMessageId } from '../domain/ids.js';
 import type { HeaderMap, MessageState } from '../domain/message.js';
 import { ShownRequest } from '../domain/shown-request.js';
 import type { Schedule } from '../domain/schedule.js';
-import type { RunStates } from '../postgres/schedules/schedules-read.js';
+import type { RunStates } from '../postgres/schedules/schedule-reads.js';
 import { bytesView, headerText } from './message-view.js';
 
 const optionalText = (description: string) => Type.Optional(Type.String({ description }));

@@ -2,7 +2,7 @@
 
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
-import type { Chance, Clock } from '../domain/clock.js';
+import type { RandomBytes, Clock, ProcessTime } from '../domain/clock.js';
 import type { Intake } from '../intake/intake.js';
 import type { Database } from '../postgres/database.js';
 import type { ReadPool } from '../postgres/reads.js';
@@ -63,7 +63,8 @@ export interface ConsoleFiles {
 export interface ApiServices {
   readonly config: Config;
   readonly clock: Clock;
-  readonly chance: Chance;
+  readonly time: ProcessTime;
+  readonly random: RandomBytes;
   /** For what is written, and for knowing who calls. */
   readonly database: Database;
   /** For what is read. */
@@ -71,7 +72,7 @@ export interface ApiServices {
   readonly intake: Intake;
   readonly logger: Logger;
   readonly cluster: ClusterView;
-  /** Whether this node should be given requests: red before it drains, and while a store is away. */
+  /** Whether this node should be given requests: red before it drains, and while a store is unavailable. */
   readonly health: {
     ready(): Readiness;
     /** Whether this node is about to stop: connections are to be made anew, elsewhere. */

@@ -1,6 +1,8 @@
 // Long work in small pieces: in each round of the event loop one piece runs, whoever's it is, and then whatever else is due on this node:
 // heartbeats, deliveries, other requests.
 
+import type { ProcessTime } from '../domain/clock.js';
+
 /** How long a piece may take. */
 const TURN_MS = 5;
 
@@ -21,14 +23,18 @@ function giveTurn(): void {
 }
 
 /** Results of `work` for each item, in order. Goes by time and not by number: items may be large. */
-export async function inTurns<Item, Result>(items: Iterable<Item>, work: (item: Item) => Result): Promise<Result[]> {
+export async function inTurns<Item, Result>(
+  time: ProcessTime,
+  items: Iterable<Item>,
+  work: (item: Item) => Result,
+): Promise<Result[]> {
   const results: Result[] = [];
   await nextTurn();
-  let endMs = performance.now() + TURN_MS;
+  let endMs = time.monotonicMs() + TURN_MS;
   for (const item of items) {
-    if (performance.now() >= endMs) {
+    if (time.monotonicMs() >= endMs) {
       await nextTurn();
-      endMs = performance.now() + TURN_MS;
+      endMs = time.monotonicMs() + TURN_MS;
     }
     results.push(work(item));
   }

@@ -1,6 +1,7 @@
 // Answers that come before the request was read to its end: the client should read the answer, and not send the rest.
 
 import type { IncomingMessage } from 'node:http';
+import type { ProcessTime } from '../domain/clock.js';
 
 /** How long a client may go on sending what nobody keeps, so that it gets to reading the answer. */
 const LINGER_MS = 2_000;
@@ -22,7 +23,7 @@ export function hasMuchToCome(request: IncomingMessage): boolean {
  * Ends the connection once the answer is out, with some patience: closing a connection on which data arrives resets it, and the client, still
  * sending, would not see the answer. What arrives meanwhile is thrown away. The answer should say `Connection: close`.
  */
-export function closeAfterAnswer(request: IncomingMessage): void {
+export function closeAfterAnswer(request: IncomingMessage, time: ProcessTime): void {
   const { socket } = request;
   if (request.complete || lingering.has(request) || socket.destroyed) return;
   lingering.add(request);
@@ -34,8 +35,10 @@ export function closeAfterAnswer(request: IncomingMessage): void {
       return;
     }
     socket.end();
-    const timer = setTimeout(() => socket.destroy(), LINGER_MS);
-    socket.once('close', () => clearTimeout(timer));
+    socket.once(
+      'close',
+      time.after(LINGER_MS, () => socket.destroy()),
+    );
     request.once('end', endNow);
   };
   // An upload that breaks off now is nobody's error.

@@ -1,57 +1,86 @@
 // What a node's actors are made of.
 
-import type { Logger } from 'pino';
 import type { ActorParts } from '../actor/actor-parts.js';
 import { Admission } from '../actor/admission.js';
 import { Attempts } from '../actor/attempts.js';
-import { FaultyEntries } from '../actor/faulty-entries.js';
+import { FailingEntries } from '../actor/failing-entries.js';
 import { Firing } from '../actor/firing.js';
 import { SigningKeyCache } from '../actor/signing-keys.js';
-import { Slots } from '../actor/slots.js';
+import { Semaphore } from '../actor/semaphore.js';
 import type { Config } from '../config.js';
-import type { HttpClient } from '../delivery/http-client.js';
-import type { Chance } from '../domain/clock.js';
-import type { Offers } from '../redis/offers.js';
-import type { RedisClock } from '../redis/redis-clock.js';
+import type { Enqueuer } from '../redis/enqueuer.js';
 import type { ShardQueue } from '../redis/shard-queue.js';
-import type { Database } from '../postgres/database.js';
 import type { Recorder } from '../postgres/messages/recorder.js';
 import { getSigningKeys } from '../postgres/tenants/tenants.js';
-import type { NodeMetrics } from '../telemetry/metrics.js';
 import { actorSettings } from './actor-settings.js';
-import { processTime, type NodeCluster } from './cluster.js';
-import type { NodeHooks } from './hooks.js';
+import type { NodeCluster } from './cluster.js';
+import type { NodePorts } from './ports.js';
 import { tierBounds } from './tier-bounds.js';
 
-export function actorParts(given: {
-  config: Config;
-  log: Logger;
-  identity: string;
-  database: Database;
-  queue: ShardQueue;
-  offers: Offers;
-  recorder: Recorder;
-  http: HttpClient;
-  clock: RedisClock;
-  cluster: NodeCluster;
-  metrics: NodeMetrics;
-  hooks: NodeHooks;
-  chance: Chance;
-}): ActorParts {
-  const { config, log, database, queue, offers, recorder, http, clock, cluster, metrics, hooks, chance } = given;
+interface Given {
+  readonly queue: ShardQueue;
+  readonly enqueuer: Enqueuer;
+  readonly recorder: Recorder;
+  readonly cluster: NodeCluster;
+}
+
+export function actorParts(ports: NodePorts, { queue, enqueuer: offers, recorder, cluster }: Given): ActorParts {
+  const { config, log, clock, time, hooks } = ports;
   const { wake } = cluster;
+  return {
+    queue,
+    enqueuer: offers,
+    recorder,
+    attempts: makeAttempts(ports, recorder),
+    firing: new Firing({
+      recorder,
+      queue,
+      enqueuer: offers,
+      clock,
+      wake,
+      settings: {
+        misfireGraceMs: config.CARILLON_MISFIRE_GRACE_MS,
+        maxOccurrences: config.CARILLON_FIRE_BATCH,
+        maxWaiting: config.CARILLON_OVERLAP_QUEUE_MAX,
+        tiers: tierBounds(config),
+        inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
+      },
+      onFired: ({ published, skipped }) => hooks.onFired(published, skipped),
+    }),
+    semaphore: new Semaphore(config.CARILLON_CONCURRENCY, { gather: { time, ...gathering(config) } }),
+    admission: makeAdmission(ports),
+    faulty: new FailingEntries({ recorder, enqueuer: offers, clock, log, mostTries: config.CARILLON_FAULTY_TRIES }),
+    clock,
+    time,
+    log,
+    wake,
+    isTrusted: (shard) => cluster.locks.isTrusted(shard),
+    onFenced: (shard) => {
+      hooks.onFenced(shard);
+      cluster.membership.fenced(shard);
+    },
+    settings: actorSettings(config),
+    renewEpoch: (shard, refusedEpoch) => cluster.holder.renewEpoch(shard, refusedEpoch),
+    onClaim: hooks.onClaim,
+    onAttempt: hooks.onAttempt,
+  };
+}
+
+function makeAttempts(ports: NodePorts, recorder: Recorder): Attempts {
+  const { config, identity, database, http, clock, time, random } = ports;
   const keys = new SigningKeyCache(
     async (tenantId) => (await getSigningKeys(database, tenantId)).current,
     config.CARILLON_TOKEN_CACHE_MS,
+    time,
   );
-  const attempts = new Attempts({
+  return new Attempts({
     http,
     recorder,
     clock,
-    chance,
+    random,
     signingKey: (tenantId) => keys.current(tenantId),
     settings: {
-      node: given.identity,
+      node: identity,
       shards: config.CARILLON_SHARDS,
       defaultTimeoutMs: config.CARILLON_TIMEOUT_MS,
       keptBytes: config.CARILLON_RESPONSE_KEPT_BYTES,
@@ -63,55 +92,20 @@ export function actorParts(given: {
       leastRetryDelayMs: config.CARILLON_RETRY_DELAY_MIN_MS,
     },
   });
-  const firing = new Firing({
-    recorder,
-    queue,
-    offers,
-    clock,
-    wake,
-    settings: {
-      misfireGraceMs: config.CARILLON_MISFIRE_GRACE_MS,
-      maxOccurrences: config.CARILLON_FIRE_BATCH,
-      maxWaiting: config.CARILLON_OVERLAP_QUEUE_MAX,
-      tiers: tierBounds(config),
-      inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
-    },
-    onFired: ({ published, skipped }) => hooks.onFired(published, skipped),
-  });
+}
+
+function makeAdmission({ config, time }: NodePorts): Admission {
   const perHost = config.CARILLON_HOST_CONCURRENCY;
-  const waitingPerHost = Math.max(1, Math.floor(perHost / 4));
-  const admission = new Admission({
+  const limits = {
     capacity: config.CARILLON_CONCURRENCY,
     perTenant: config.CARILLON_TENANT_CONCURRENCY,
     perHost,
-    waitingPerHost,
-  });
-  return {
-    queue,
-    offers,
-    recorder,
-    attempts,
-    firing,
-    slots: new Slots(config.CARILLON_CONCURRENCY, { gather: gatheredSlots(config) }),
-    admission,
-    faulty: new FaultyEntries({ recorder, offers, clock, log, mostTries: config.CARILLON_FAULTY_TRIES }),
-    clock,
-    time: processTime,
-    log,
-    wake,
-    isTrusted: (shard) => cluster.locks.isTrusted(shard),
-    onFenced: (shard) => {
-      hooks.onFenced(shard);
-      cluster.membership.fenced(shard);
-    },
-    settings: actorSettings(config),
-    refence: (shard, refusedEpoch) => cluster.holder.refence(shard, refusedEpoch),
-    onClaim: (entries) => metrics.claimed(entries),
-    onAttempt: hooks.onAttempt,
+    waitingPerHost: Math.max(1, Math.floor(perHost / 4)),
   };
+  return new Admission(limits, time);
 }
 
 /** A claim is to be worth its script, and a slot is not to be idle for it: an eighth of them for a few milliseconds. */
-function gatheredSlots(config: Config): { slots: number; forMs: number } {
+function gathering(config: Config): { slots: number; forMs: number } {
   return { slots: Math.ceil(config.CARILLON_CONCURRENCY / 8), forMs: 3 };
 }

@@ -1,129 +1,126 @@
-// Makes a node's part in the cluster: the clients of the lock servers, the channels, the holder of its shards and its membership.
+// A node's part in the cluster: the channels, the holder of its shards and its membership.
 
-import { Redis, type Cluster } from 'ioredis';
-import type { Logger } from 'pino';
-import type { ActorParts } from '../actor/actor-parts.js';
-import type { Sweeper } from '../actor/sweeper.js';
-import { type Config, lockServerUrls } from '../config.js';
-import type { ProcessTime } from '../domain/clock.js';
+import { Cluster } from 'ioredis';
 import { Fencing } from '../membership/fencing.js';
-import { Membership, type MembershipEvents } from '../membership/membership.js';
+import { Membership } from '../membership/membership.js';
 import { Roster } from '../membership/roster.js';
 import { ShardHolder } from '../membership/shard-holder.js';
+import { type Locks, ShardLockRanges } from '../membership/shard-lock-ranges.js';
 import { ShardLocks } from '../membership/shard-locks.js';
-import { Channels } from '../redis/channels.js';
-import { ConsoleChannels } from '../redis/console-channels.js';
-import { createRedis, createSubscriber, openRedis } from '../redis/connect.js';
-import { Subscriptions } from '../redis/subscriptions.js';
-import type { ShardQueue } from '../redis/shard-queue.js';
-import type { Recorder } from '../postgres/messages/recorder.js';
+import type { Sweeper } from '../actor/sweeper.js';
 import type { Database } from '../postgres/database.js';
-import { ABANDONED_AFTER_MS } from './times.js';
+import type { Recorder } from '../postgres/messages/recorder.js';
 import {
   endAbandoned,
   grantEpochs,
-  overtakenShards,
-  overtakeEpochs,
-  readShards,
+  supersededShards,
+  supersedeEpochs,
   renewEpochs,
 } from '../postgres/shards/epochs.js';
-
-const DEATHS_REMEMBERED_MS = 5 * 60_000;
-/** A lock server's answer is waited for so long, as a part of a lease: several must fit into what is left of it. */
-const LOCK_ANSWER = 1 / 8;
-const MIN_LOCK_ANSWER_MS = 100;
+import { Channels } from '../redis/channels.js';
+import type { ShardQueue } from '../redis/shard-queue.js';
+import { shardKeys } from '../redis/keys.js';
+import { slotRangeOf, tagsOfSlotRanges } from '../redis/slot-of-key.js';
+import { Subscriptions } from '../redis/subscriptions.js';
+import type { FencingOfHolder, NodePorts } from './ports.js';
+import { ABANDONED_AFTER_MS, DEATHS_REMEMBERED_MS } from './times.js';
 
 export interface NodeCluster {
-  readonly locks: ShardLocks;
+  readonly locks: Locks;
+  readonly subscriptions: Subscriptions;
   readonly channels: Channels;
-  readonly consoleChannels: ConsoleChannels;
   readonly holder: ShardHolder;
   readonly membership: Membership;
   /** Wakes a shard's actor here, or tells the node that owns it. */
   readonly wake: (shard: number, dueAtMs: number) => void;
-  /** Joins the cluster: resolves when this node has what is due to it. */
-  start(actorParts: ActorParts): Promise<void>;
-  /** After the membership was stopped. */
-  disconnect(): void;
 }
 
-/** This process's time. */
-export const processTime: ProcessTime = {
-  monotonicMs: () => performance.now(),
-  after: (delayMs, call) => {
-    const timer = setTimeout(call, delayMs);
-    return () => clearTimeout(timer);
-  },
-};
+interface ClusterParts {
+  readonly queue: ShardQueue;
+  readonly sweeper: Sweeper;
+  readonly recorder: Pick<Recorder, 'isAvailable' | 'probe'>;
+  /** Whether the Redis server of a shard is available, as far as is known. */
+  readonly isRedisAvailable: (shard: number) => boolean;
+}
 
-export function makeCluster(parts: {
-  config: Config;
-  log: Logger;
-  identity: string;
-  database: Database;
-  redis: Redis | Cluster;
-  queue: ShardQueue;
-  sweeper: Sweeper;
-  events: MembershipEvents;
-  recorder: Pick<Recorder, 'isAvailable' | 'probe'>;
-}): NodeCluster {
-  const { config, log, identity, database, redis, queue, sweeper } = parts;
+export function makeCluster(ports: NodePorts, parts: ClusterParts): NodeCluster {
+  const { config, redis, time, log, replace = {} } = ports;
   const prefix = config.CARILLON_REDIS_PREFIX;
-  const lockClients = makeLockClients(config, log);
-  const subscriber = createSubscriber({
-    url: config.CARILLON_REDIS_URL,
-    timeoutMs: config.CARILLON_REDIS_TIMEOUT_MS,
-    onTrouble: () => undefined,
-  });
-  const subscriptions = new Subscriptions(subscriber);
+  const subscriptions = new Subscriptions(ports.subscriber);
   const channels = new Channels(redis, subscriptions, prefix);
-  const consoleChannels = new ConsoleChannels(redis, subscriptions, prefix);
-  const locks = new ShardLocks(
-    lockClients,
-    { keyPrefix: `${prefix}:{locks}:`, leaseMs: config.CARILLON_LEASE_MS },
-    processTime,
-  );
-  const fencing = new Fencing({
-    authority: {
-      grant: (node, shards) => grantEpochs(database, node, shards),
-      renew: (node, held) => renewEpochs(database, node, held),
-      overtake: (node, stored) => overtakeEpochs(database, node, stored),
-      overtaken: (held) => overtakenShards(database, held),
-      endAbandoned: (shards) => endAbandoned(database, shards, ABANDONED_AFTER_MS),
-    },
-    queue,
-    node: identity,
-    log,
-  });
+  const locks = makeLocks(ports);
+  const fencing = makeFencing(ports, parts.queue);
   const holder = new ShardHolder({
-    fencing,
-    sweeper,
+    fencing: replace.fencing?.(fencing) ?? fencing,
+    sweeper: parts.sweeper,
     channels,
-    time: processTime,
+    time,
     log,
     settings: {
       shards: config.CARILLON_SHARDS,
-      touchMs: config.CARILLON_TOUCH_MS,
+      extendVisibilityMs: config.CARILLON_TOUCH_MS,
       drainMs: config.CARILLON_DRAIN_MS,
       handoverMs: config.CARILLON_HANDOVER_MS,
     },
   });
+  const membership = makeMembership(ports, { ...parts, locks, holder, channels });
+  const wake = (shard: number, dueAtMs: number): void => {
+    if (!holder.wake(shard, dueAtMs)) channels.wake(shard, dueAtMs);
+  };
+  return { locks, subscriptions, channels, holder, membership, wake };
+}
+
+/** Ranges of slots whose shards have their locks together: so many scripts a heartbeat, and runs of slots that masters share are few. */
+const LOCK_RANGES = 16;
+
+function makeLocks({ config, lockServers, time }: NodePorts): Locks {
+  const prefix = config.CARILLON_REDIS_PREFIX;
+  const locksOf = (tag: string): ShardLocks =>
+    new ShardLocks(lockServers, { keyPrefix: `${prefix}:{${tag}}:`, leaseMs: config.CARILLON_LEASE_MS }, time);
+  if (!(lockServers[0] instanceof Cluster)) return locksOf('locks');
+  return new ShardLockRanges(tagsOfSlotRanges('locks', LOCK_RANGES).map(locksOf), (shard) =>
+    slotRangeOf(shardKeys(prefix, shard).state, LOCK_RANGES),
+  );
+}
+
+function makeFencing({ database, identity, log, replace = {} }: NodePorts, queue: ShardQueue): FencingOfHolder {
+  const authority = epochAuthority(database);
+  return new Fencing({ authority: replace.authority?.(authority) ?? authority, queue, node: identity, log });
+}
+
+function epochAuthority(database: Database): ConstructorParameters<typeof Fencing>[0]['authority'] {
+  return {
+    grant: (node, shards) => grantEpochs(database, node, shards),
+    renew: (node, held) => renewEpochs(database, node, held),
+    supersede: (node, stored) => supersedeEpochs(database, node, stored),
+    superseded: (held) => supersededShards(database, held),
+    endAbandoned: (shards) => endAbandoned(database, shards, ABANDONED_AFTER_MS),
+  };
+}
+
+function makeMembership(
+  ports: NodePorts,
+  parts: Pick<ClusterParts, 'recorder' | 'isRedisAvailable'> & Pick<NodeCluster, 'locks' | 'holder' | 'channels'>,
+): Membership {
+  const { config, redis, identity, time, log, hooks, replace = {} } = ports;
+  const { recorder, isRedisAvailable, locks, holder, channels } = parts;
   const roster = new Roster(redis, {
-    prefix,
+    prefix: config.CARILLON_REDIS_PREFIX,
     shards: config.CARILLON_SHARDS,
     leaseMs: config.CARILLON_LEASE_MS,
     deathsRememberedMs: DEATHS_REMEMBERED_MS,
   });
-  const membership = new Membership({
-    locks,
-    roster,
+  return new Membership({
+    locks: replace.locks?.(locks, holder) ?? locks,
+    roster: replace.roster?.(roster) ?? roster,
     holder,
     channels,
-    time: processTime,
-    isTableAvailable: () => parts.recorder.isAvailable,
-    probeTable: (quietMs, withinMs) => parts.recorder.probe(quietMs, withinMs),
+    time,
+    isPostgresAvailable: () => recorder.isAvailable,
+    isRedisAvailable,
+    probePostgres: (quietMs, withinMs) => recorder.probe(quietMs, withinMs),
     log,
-    events: parts.events,
+    events: hooks.membership,
     settings: {
       id: identity,
       name: config.CARILLON_NODE_NAME,
@@ -132,71 +129,5 @@ export function makeCluster(parts: {
       joinGraceMs: config.CARILLON_JOIN_GRACE_MS,
       handoversMax: config.CARILLON_HANDOVERS_MAX,
     },
-  });
-  const start = async (actorParts: ActorParts): Promise<void> => {
-    await openRedis(subscriber, config.CARILLON_REDIS_TIMEOUT_MS);
-    // A lock server that is away is tried again in the background: a majority is enough.
-    await Promise.allSettled(lockClients.map((client) => openRedis(client, config.CARILLON_REDIS_TIMEOUT_MS)));
-    const neverGranted = (await readShards(database)).every(({ node }) => node === null);
-    if (neverGranted) await locks.vouchForEmptyServers();
-    holder.start(actorParts);
-    await channels.listen({
-      onWake: (shard, dueAtMs) => void holder.wake(shard, dueAtMs),
-      onFree: () => membership.nudge(),
-      onDrain: (id) => {
-        if (id === identity) void membership.drain();
-      },
-      onGap: () => holder.wakeAll(),
-    });
-    await membership.start();
-  };
-  return {
-    locks,
-    channels,
-    consoleChannels,
-    holder,
-    membership,
-    wake: (shard, dueAtMs) => {
-      if (!holder.wake(shard, dueAtMs)) channels.wake(shard, dueAtMs);
-    },
-    start,
-    disconnect: () => {
-      for (const client of [...lockClients, subscriber]) client.disconnect();
-    },
-  };
-}
-
-/** Connections of their own: a lock's answer is not to wait behind a delivery's script, and is not waited for as long. */
-function makeLockClients(config: Config, log: Logger): (Redis | Cluster)[] {
-  const answerMs = Math.max(MIN_LOCK_ANSWER_MS, Math.round(config.CARILLON_LEASE_MS * LOCK_ANSWER));
-  const options = {
-    lazyConnect: true,
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    commandTimeout: answerMs,
-    connectTimeout: answerMs,
-    retryStrategy: (attempt: number) => Math.min(100 * attempt, 1_000),
-  };
-  const urls = lockServerUrls(config);
-  const clients = urls.map((url) => new Redis(url, options));
-  clients.forEach((client, index) => {
-    watchLockServer(client, urls[index] ?? '', log);
-  });
-  if (clients.length > 0) return clients;
-  // Those who use the same server for its data tell of its troubles.
-  return [createRedis({ url: config.CARILLON_REDIS_URL, timeoutMs: answerMs, onTrouble: () => undefined })];
-}
-
-function watchLockServer(client: Redis, url: string, log: Logger): void {
-  const { host } = new URL(url);
-  let isAway = false;
-  client.on('error', (error: Error) => {
-    if (!isAway) log.warn({ err: error, server: host }, 'a lock server cannot be reached');
-    isAway = true;
-  });
-  client.on('ready', () => {
-    if (isAway) log.info({ server: host }, 'a lock server is back');
-    isAway = false;
   });
 }

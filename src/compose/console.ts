@@ -4,23 +4,21 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import type { Sweeper } from '../actor/sweeper.js';
 import type { TokenVerdict } from '../admin/admin-socket.js';
 import { ClusterWatch } from '../admin/cluster-watch.js';
-import { type Pulse, readPulse, readWatch } from '../admin/pulse.js';
+import { type NodeReport, readNodeReport, readWatch } from '../admin/node-report.js';
 import { AdminSocketServer } from '../admin/socket-server.js';
 import { StoreProbe } from '../admin/store-probe.js';
-import { Teller } from '../admin/teller.js';
+import { StatsPublisher } from '../admin/stats-publisher.js';
 import { Authenticator, bearerToken, ConfiguredAdmin } from '../api/auth.js';
 import { callerIpOfRaw } from '../api/request-source.js';
 import { adminOrigins, type Config } from '../config.js';
-import type { Clock } from '../domain/clock.js';
+import type { Clock, ProcessTime } from '../domain/clock.js';
+import { ConsoleChannels } from '../redis/console-channels.js';
 import { readLevels, readMemory } from '../redis/levels.js';
-import type { Offers } from '../redis/offers.js';
 import type { Database } from '../postgres/database.js';
-import type { Recorder } from '../postgres/messages/recorder.js';
-import { processTime, type NodeCluster } from './cluster.js';
-import type { NodeDiary } from './hooks.js';
+import type { NodeCore } from './assemble-node.js';
+import type { NodeStats } from './hooks.js';
 
 /** A token of an open socket is checked again as often as nodes forget tokens, within these bounds. */
 const RECHECK_MS = { min: 1_000, max: 60_000 } as const;
@@ -41,29 +39,30 @@ interface ConsoleParts {
   readonly database: Database;
   readonly redis: Redis | Cluster;
   readonly clock: Clock;
-  readonly cluster: NodeCluster;
-  readonly diary: NodeDiary;
-  readonly sweeper: Pick<Sweeper, 'backlog'>;
-  readonly recorder: Pick<Recorder, 'isAvailable' | 'backlog'>;
-  readonly offers: Pick<Offers, 'backlog'>;
+  readonly time: ProcessTime;
+  readonly core: NodeCore;
+  readonly stats: NodeStats;
 }
 
-export function makeConsole(parts: ConsoleParts): NodeConsole {
-  const { config, identity, cluster, diary } = parts;
-  const channels = cluster.consoleChannels;
+type MadeParts = ConsoleParts & { readonly channels: ConsoleChannels };
+
+export function makeConsole(given: ConsoleParts): NodeConsole {
+  const { config, identity, redis, time, core, stats: diary } = given;
+  const channels = new ConsoleChannels(redis, core.subscriptions, config.CARILLON_REDIS_PREFIX);
+  const parts = { ...given, channels };
   const watch = makeWatch(parts, (by, fresh) => {
     // This node needs no Redis to hear itself.
-    teller.asked(fresh);
+    statsPublisher.asked(fresh);
     channels.watch(JSON.stringify({ by, fresh }));
   });
-  const teller = makeTeller(parts, (pulse) => {
-    watch.hear(pulse);
-    channels.pulse(JSON.stringify(pulse));
+  const statsPublisher = makeStatsPublisher(parts, (report) => {
+    watch.hear(report);
+    channels.pulse(JSON.stringify(report));
   });
   diary.onView = (view) => watch.rosterRead(view);
   diary.events.listen((event, isOurs) => {
     watch.happened(event);
-    if (isOurs) teller.happened(event);
+    if (isOurs) statsPublisher.happened(event);
   });
   const sockets = new AdminSocketServer({
     watch,
@@ -79,25 +78,26 @@ export function makeConsole(parts: ConsoleParts): NodeConsole {
     helloMs: config.CARILLON_ADMIN_HELLO_MS,
     recheckMs: Math.min(Math.max(config.CARILLON_TOKEN_CACHE_MS, RECHECK_MS.min), RECHECK_MS.max),
     queueBytes: config.CARILLON_ADMIN_QUEUE_BYTES,
-    monotonicMs: () => processTime.monotonicMs(),
+    time,
   });
   return {
     sockets,
     start: () =>
       channels.listen((text) => {
         const asked = readWatch(text);
-        if (asked !== null && asked.by !== identity) teller.asked(asked.fresh);
+        if (asked !== null && asked.by !== identity) statsPublisher.asked(asked.fresh);
       }),
     stop: async () => {
       watch.stop();
-      teller.stop();
+      statsPublisher.stop();
       await sockets.stop();
     },
   };
 }
 
-function makeWatch(parts: ConsoleParts, ask: (by: string, fresh: boolean) => void): ClusterWatch {
-  const { config, log, identity, database, redis, clock, cluster, recorder } = parts;
+function makeWatch(parts: MadeParts, ask: (by: string, fresh: boolean) => void): ClusterWatch {
+  const { config, log, identity, database, redis, clock, time, channels } = parts;
+  const { recorder } = parts.core;
   const watch: ClusterWatch = new ClusterWatch({
     cluster: {
       shards: config.CARILLON_SHARDS,
@@ -107,54 +107,55 @@ function makeWatch(parts: ConsoleParts, ask: (by: string, fresh: boolean) => voi
       servedBy: identity,
     },
     clock,
-    time: processTime,
+    time,
     log,
     probe: new StoreProbe({
-      time: processTime,
+      time,
       isTableUp: () => recorder.isAvailable,
       isQueueUp: () => redis.status === 'ready',
-      askTable: () => database.text('select 1', []),
-      askQueue: () => readMemory(redis),
+      pingPostgres: () => database.text('select 1', []),
+      pingRedis: () => readMemory(redis),
     }),
     ask: ({ by, fresh }) => ask(by, fresh),
     listen: (on) =>
       on
-        ? cluster.consoleChannels.hearPulses((text) => {
-            const pulse = readPulse(text);
-            if (pulse !== null && pulse.node !== identity) watch.hear(pulse);
+        ? channels.subscribeToReports((text) => {
+            const report = readNodeReport(text);
+            if (report !== null && report.node !== identity) watch.hear(report);
           })
-        : cluster.consoleChannels.hearNoPulses(),
+        : channels.unsubscribeFromReports(),
     readLevels: (shards) => readLevels(redis, config.CARILLON_REDIS_PREFIX, shards),
   });
   return watch;
 }
 
-function makeTeller(parts: ConsoleParts, tell: (pulse: Pulse) => void): Teller {
-  const { config, log, identity, redis, cluster, diary, sweeper, recorder, offers } = parts;
-  return new Teller({
+function makeStatsPublisher(parts: ConsoleParts, tell: (report: NodeReport) => void): StatsPublisher {
+  const { config, log, identity, redis, time, stats: diary } = parts;
+  const { holder, sweeper, recorder, enqueuer: offers } = parts.core;
+  return new StatsPublisher({
     log,
     node: identity,
-    time: processTime,
+    time,
     figures: diary.figures,
     events: diary.events,
     levels: {
-      inFlight: () => cluster.holder.inFlight,
+      inFlight: () => holder.inFlight,
       capacity: config.CARILLON_CONCURRENCY,
-      ownedShards: () => cluster.holder.owned(),
+      ownedShards: () => holder.owned(),
       sweepBacklog: () => sweeper.backlog,
       isTableUp: () => recorder.isAvailable,
       isQueueUp: () => redis.status === 'ready',
       tableBacklog: () => GROUPS.reduce((sum, kind) => sum + recorder.backlog(kind), 0),
-      offers: () => offers.backlog,
+      enqueuer: () => offers.backlog,
     },
     readLevels: (shards) => readLevels(redis, config.CARILLON_REDIS_PREFIX, shards),
     tell,
   });
 }
 
-function tokenChecker({ config, database, clock }: ConsoleParts): (token: string) => Promise<TokenVerdict> {
+function tokenChecker({ config, database, clock, time }: ConsoleParts): (token: string) => Promise<TokenVerdict> {
   const authenticator = new Authenticator(database, clock, config.CARILLON_TOKEN_CACHE_MS);
-  const configuredAdmin = new ConfiguredAdmin(config.CARILLON_ADMIN_TOKEN, authenticator);
+  const configuredAdmin = new ConfiguredAdmin(config.CARILLON_ADMIN_TOKEN, authenticator, time);
   return async (token) => {
     if (await configuredAdmin.admits(token)) return 'admin';
     try {

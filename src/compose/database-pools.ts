@@ -8,6 +8,7 @@ import { Database } from '../postgres/database.js';
 import { connectionName } from '../postgres/shards/epochs.js';
 import { ReadPool } from '../postgres/reads.js';
 import { transactionLimits } from './transaction-limits.js';
+import type { ProcessTime } from '../domain/clock.js';
 
 export interface DatabasePools {
   /** Claims, fires, outcomes, sweeps, epochs, maintenance. */
@@ -20,17 +21,18 @@ export interface DatabasePools {
 }
 
 /** How CARILLON_DATABASE_POOL is shared out; at least one connection each. */
-export function poolSizes(connections: number): { work: number; accepts: number; reads: number } {
+function poolSizes(connections: number): { work: number; accepts: number; reads: number } {
   const third = Math.max(1, Math.floor(connections / 3));
   return { work: connections - 2 * third, accepts: third, reads: third };
 }
 
-export function openPools(config: Config, identity: string, log: Logger): DatabasePools {
+export function openPools(config: Config, identity: string, time: ProcessTime, log: Logger): DatabasePools {
   const sizes = poolSizes(config.CARILLON_DATABASE_POOL);
   const url = config.CARILLON_DATABASE_URL;
   const timeoutMs = config.CARILLON_DATABASE_TIMEOUT_MS;
   const onError = (error: Error): void => log.warn({ err: error }, 'a table connection broke');
   const writes = {
+    time,
     url,
     timeoutMs,
     onError,
@@ -40,6 +42,7 @@ export function openPools(config: Config, identity: string, log: Logger): Databa
   const work = new Database({ ...writes, poolSize: sizes.work });
   const accepts = new Database({ ...writes, poolSize: sizes.accepts });
   const reads = new ReadPool({
+    time,
     url,
     connections: sizes.reads,
     connectMs: timeoutMs,

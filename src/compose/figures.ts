@@ -1,11 +1,11 @@
 // Where a node's figures are read when somebody asks for them.
 
-import type { Slots } from '../actor/slots.js';
+import type { Semaphore } from '../actor/semaphore.js';
 import type { Sweeper } from '../actor/sweeper.js';
 import type { Membership } from '../membership/membership.js';
 import type { ShardHolder } from '../membership/shard-holder.js';
-import type { ShardLocks } from '../membership/shard-locks.js';
-import type { Offers } from '../redis/offers.js';
+import type { Locks } from '../membership/shard-lock-ranges.js';
+import type { Enqueuer } from '../redis/enqueuer.js';
 import type { ClockCheck } from '../postgres/clock-check.js';
 import type { Recorder } from '../postgres/messages/recorder.js';
 import type { NodeMetrics } from '../telemetry/metrics.js';
@@ -14,23 +14,23 @@ export function watchLevels(
   metrics: NodeMetrics,
   parts: {
     holder: Pick<ShardHolder, 'owned' | 'inFlight'>;
-    locks: Pick<ShardLocks, 'oldestMs'>;
-    slots: Pick<Slots, 'free'>;
+    locks: Pick<Locks, 'oldestMs'>;
+    semaphore: Pick<Semaphore, 'free'>;
     recorder: Pick<Recorder, 'isAvailable' | 'backlog'>;
     redis: { readonly status: string };
-    offers: Pick<Offers, 'backlog'>;
+    enqueuer: Pick<Enqueuer, 'backlog'>;
     sweeper: Pick<Sweeper, 'behindMs'>;
     clocks: Pick<ClockCheck, 'differenceMs'>;
   },
 ): void {
-  const { holder, locks, slots, recorder, redis, offers, sweeper, clocks } = parts;
+  const { holder, locks, semaphore: slots, recorder, redis, enqueuer: offers, sweeper, clocks } = parts;
   metrics.watch({
     inFlight: () => holder.inFlight,
     freeSlots: () => slots.free,
     ownedShards: () => holder.owned().length,
     leaseAgeMs: () => locks.oldestMs,
     isUp: (store) => (store === 'table' ? recorder.isAvailable : redis.status === 'ready'),
-    offers: () => offers.backlog,
+    enqueuer: () => offers.backlog,
     clockDifferenceMs: () => clocks.differenceMs,
     sweepBehindMs: (sweep) => sweeper.behindMs(sweep),
     recorderBacklog: (kind) => recorder.backlog(kind),

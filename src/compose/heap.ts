@@ -8,7 +8,7 @@ const MIB = 2 ** 20;
 const PART_FOR_BODIES = 1 / 2;
 
 /** What V8 lets this process's heap grow to, in bytes. */
-export function heapLimitBytes(): number {
+function heapLimitBytes(): number {
   return getHeapStatistics().heap_size_limit;
 }
 
@@ -18,7 +18,7 @@ export function heapLimitMb(): number {
 }
 
 /** Why a node with this configuration would run out of heap, in one line; null when it would not. */
-export function heapFault({ CARILLON_BODIES_MAX_BYTES: bytes }: Config, limitBytes = heapLimitBytes()): string | null {
+export function heapError({ CARILLON_BODIES_MAX_BYTES: bytes }: Config, limitBytes = heapLimitBytes()): string | null {
   const most = Math.floor(limitBytes * PART_FOR_BODIES);
   if (bytes <= most) return null;
   return (

@@ -9,10 +9,11 @@ import type { RosterFacts } from '../admin/roster-facts.js';
 import type { Clock } from '../domain/clock.js';
 import type { OnTier } from '../intake/node-intake.js';
 import type { MembershipEvents } from '../membership/membership.js';
+import type { RecorderSettings } from '../postgres/messages/recorder.js';
 import type { NodeMetrics } from '../telemetry/metrics.js';
 
 /** What this node remembers of itself for the console. */
-export interface NodeDiary {
+export interface NodeStats {
   readonly figures: NodeFigures;
   readonly events: NodeEvents;
   /** Hears what each heartbeat read; set when there is somebody to hear it. */
@@ -26,15 +27,17 @@ export interface NodeHooks {
   readonly onFired: (published: number, skipped: readonly string[]) => void;
   readonly onAccept: (result: 'accepted' | 'deduplicated' | 'failed', messages: number) => void;
   readonly onTier: OnTier;
-  readonly onAttempt: NonNullable<ActorParts['onAttempt']>;
+  readonly onClaim: NonNullable<ActorParts['onClaim']>;
+  readonly onAttempt: ActorParts['onAttempt'];
+  readonly onGroup: NonNullable<RecorderSettings['onGroup']>;
 }
 
-export function makeDiary(identity: string, clock: Clock, leaseMs: number): NodeDiary {
+export function makeNodeStats(identity: string, clock: Clock, leaseMs: number): NodeStats {
   return { figures: new NodeFigures(), events: new NodeEvents(identity, clock, leaseMs), onView: () => undefined };
 }
 
-export function makeHooks(metrics: NodeMetrics, diary: NodeDiary, clock: Clock, log: Logger): NodeHooks {
-  const { figures, events } = diary;
+export function makeHooks(metrics: NodeMetrics, stats: NodeStats, clock: Clock, log: Logger): NodeHooks {
+  const { figures, events } = stats;
   // What people see must never stop what they look at.
   const show = (work: () => void): void => {
     try {
@@ -45,20 +48,20 @@ export function makeHooks(metrics: NodeMetrics, diary: NodeDiary, clock: Clock, 
   };
   return {
     membership: {
-      onGiven: (shards, durationMs) => metrics.given(shards, durationMs),
-      onTaken: (shards, durationMs, taken) => {
+      onHandedOver: (shards, durationMs) => metrics.given(shards, durationMs),
+      onAcquired: (shards, durationMs, taken) => {
         metrics.taken(shards, durationMs);
         show(() => events.took(taken, durationMs));
       },
-      onLapsed: (shards, lost) => {
+      onExpired: (shards, lost) => {
         metrics.lapsed(shards);
         show(() => events.shards('leasesLapsed', lost));
       },
-      onGiving: (shards) => show(() => events.shards('given', shards)),
+      onHandingOver: (shards) => show(() => events.shards('given', shards)),
       // What the view shows is there when the events that follow from it are told.
       onView: (view) => {
         show(() => {
-          diary.onView(view);
+          stats.onView(view);
           events.seen(view);
         });
       },
@@ -82,6 +85,8 @@ export function makeHooks(metrics: NodeMetrics, diary: NodeDiary, clock: Clock, 
       if (result === 'accepted') figures.accepted(messages);
     },
     onTier: (tier, messages) => metrics.acceptedInTier(tier, messages),
+    onClaim: (entries) => metrics.claimed(entries),
+    onGroup: (kind, items, durationMs) => metrics.grouped(kind, items, durationMs),
     onAttempt: ({ outcome, recorded }) => {
       metrics.attempted(outcome, recorded.taken);
       figures.attempted(outcome, recorded.taken);

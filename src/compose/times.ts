@@ -9,6 +9,17 @@ const PAYLOAD_FRESH_MS = 5_000;
 /** How long Redis remembers that a message was canceled: longer than anybody who read the row before can take to queue it. */
 const TOMBSTONE_MS = 10 * 60_000;
 
+/** How long a name is remembered whose processes died. */
+export const DEATHS_REMEMBERED_MS = 5 * 60_000;
+
+/** A lock server's answer is waited for so long, as a part of a lease: several must fit into what is left of it. */
+const LOCK_ANSWER = 1 / 8;
+const MIN_LOCK_ANSWER_MS = 100;
+
+export function lockAnswerMs({ CARILLON_LEASE_MS: leaseMs }: Pick<Config, 'CARILLON_LEASE_MS'>): number {
+  return Math.max(MIN_LOCK_ANSWER_MS, Math.round(leaseMs * LOCK_ANSWER));
+}
+
 /** A transaction of a node that runs is not idle for so long: its next statement follows at once. */
 export const ABANDONED_AFTER_MS = 500;
 

@@ -4,7 +4,7 @@ import { CarillonError } from '../domain/errors.js';
 import { parseUrl } from '../domain/url.js';
 
 /** Error code of a connection that the guard did not allow. */
-export const DESTINATION_REFUSED = 'DESTINATION_REFUSED';
+const DESTINATION_REFUSED = 'DESTINATION_REFUSED';
 
 /**
  * Why a connection was refused. For a message it is an attempt that failed like any other, with this text, and follows the
@@ -97,8 +97,8 @@ export function literalAddress(hostname: string): string | null {
  * @throws CarillonError INVALID_DESTINATION
  */
 export function checkDestinationUrl(text: string, what: string, options: DestinationUrlOptions = {}): string {
-  const refuse = (fault: string): CarillonError =>
-    new CarillonError('INVALID_DESTINATION', `invalid ${what} url: ${fault}`);
+  const refuse = (problem: string): CarillonError =>
+    new CarillonError('INVALID_DESTINATION', `invalid ${what} url: ${problem}`);
   const maxLength = options.maxLength ?? DEFAULT_MAX_URL_LENGTH;
   if (text.length > maxLength) throw refuse(`it has ${text.length} characters, at most ${maxLength} are allowed`);
   if (!/^https?:\/\//i.test(text)) throw refuse('endpoint has invalid scheme, add http:// or https://');

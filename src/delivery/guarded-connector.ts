@@ -3,6 +3,7 @@ import { lookup as systemLookup, type LookupAddress } from 'node:dns';
 import { isIP, Socket, type LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
 import { DestinationRefusedError, refusalOfAddress } from './destination-guard.js';
+import type { ProcessTime } from '../domain/clock.js';
 
 /** Resolves a name to all its addresses. */
 export type ResolveName = (hostname: string) => Promise<readonly LookupAddress[]>;
@@ -85,7 +86,7 @@ export interface NameCacheSettings {
   readonly ttlMs: number;
   readonly maxNames: number;
   readonly resolve?: ResolveName;
-  readonly monotonicMs?: () => number;
+  readonly time: Pick<ProcessTime, 'monotonicMs'>;
 }
 
 /**
@@ -94,13 +95,13 @@ export interface NameCacheSettings {
  */
 export function createNameCache(settings: NameCacheSettings): ResolveName {
   const resolve = settings.resolve ?? resolveBySystem;
-  const monotonicMs = settings.monotonicMs ?? ((): number => performance.now());
+  const { time } = settings;
   const kept = new Map<string, { readonly untilMs: number; readonly answer: Promise<readonly LookupAddress[]> }>();
   return (hostname) => {
     const known = kept.get(hostname);
-    if (known !== undefined && known.untilMs > monotonicMs()) return known.answer;
+    if (known !== undefined && known.untilMs > time.monotonicMs()) return known.answer;
     const answer = resolve(hostname);
-    const entry = { untilMs: monotonicMs() + settings.ttlMs, answer };
+    const entry = { untilMs: time.monotonicMs() + settings.ttlMs, answer };
     kept.delete(hostname);
     if (kept.size >= settings.maxNames) {
       const oldest = kept.keys().next();

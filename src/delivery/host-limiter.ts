@@ -4,6 +4,8 @@
 // two greedy ones at most a half and a quarter, and however many there are, the places become scarce but are not all gone, and a host that
 // holds none gets one. Nobody has to tell slow hosts from quick ones, which would be too late for those that get stuck all at once.
 
+import type { ProcessTime } from '../domain/clock.js';
+
 export interface HostLimits {
   /** Places for all hosts together: a node's slots. */
   readonly capacity: number;
@@ -37,10 +39,9 @@ export class HostLimiter {
   private runningTotal = 0;
   private waitingTotal = 0;
 
-  /** `monotonicMs`: time in milliseconds that only goes forward. */
   constructor(
     private readonly limits: HostLimits,
-    private readonly monotonicMs: () => number = () => performance.now(),
+    private readonly time: Pick<ProcessTime, 'monotonicMs'>,
   ) {}
 
   /** Takes a place if one is free and nobody waits for it. */
@@ -48,7 +49,7 @@ export class HostLimiter {
     const entry = this.hosts.get(host);
     if (!this.hasShare(entry)) return false;
     if (entry === undefined) {
-      this.hosts.set(host, { running: 1, heardAtMs: this.monotonicMs(), waiting: new Set() });
+      this.hosts.set(host, { running: 1, heardAtMs: this.time.monotonicMs(), waiting: new Set() });
     } else if (entry.running < this.limits.perHost && entry.waiting.size === 0) {
       entry.running++;
     } else {
@@ -80,7 +81,7 @@ export class HostLimiter {
   leave(host: string): void {
     const entry = this.hosts.get(host);
     if (entry === undefined) throw new Error(`invariant violated: left host ${host} without having entered`);
-    entry.heardAtMs = this.monotonicMs();
+    entry.heardAtMs = this.time.monotonicMs();
     const next = entry.waiting.values().next();
     if (next.done !== true) {
       entry.waiting.delete(next.value);
@@ -106,7 +107,7 @@ export class HostLimiter {
   /** For how long no delivery to a busy host has ended, in milliseconds: each one takes at least so long. 0 for an idle one. */
   quietMs(host: string): number {
     const entry = this.hosts.get(host);
-    return entry === undefined ? 0 : this.monotonicMs() - entry.heardAtMs;
+    return entry === undefined ? 0 : this.time.monotonicMs() - entry.heardAtMs;
   }
 
   private hasShare(entry: Host | undefined): boolean {

@@ -18,6 +18,7 @@ import { createGuardedConnector, createNameCache, type ResolveName } from './gua
 import { BodyKeeper } from './body-keeper.js';
 import { parseTarget, type Target } from './target.js';
 import type { Dispatcher } from 'undici';
+import type { Cancel, ProcessTime } from '../domain/clock.js';
 
 export interface DeliveryRequest {
   readonly url: string;
@@ -32,6 +33,7 @@ export interface DeliveryRequest {
 }
 
 export interface HttpClientSettings extends ConnectionPoolSettings {
+  readonly time: ProcessTime;
   readonly allowPrivate: boolean;
   readonly connectTimeoutMs: number;
   readonly keepBytes: number;
@@ -44,7 +46,7 @@ export interface HttpClientSettings extends ConnectionPoolSettings {
   readonly onRefused?: (hostname: string, addresses: readonly string[]) => void;
 }
 
-export const HTTP_CLIENT_DEFAULTS = {
+const HTTP_CLIENT_DEFAULTS = {
   connectionsPerOrigin: 100,
   maxIdleConnections: 1000,
   keepAliveMs: 4000,
@@ -70,13 +72,13 @@ const MAX_TIMER_MS = 2_147_483_647;
 const NAME_CACHE = { ttlMs: 5000, maxNames: 2000 } as const;
 
 export function createHttpClient(
-  given: Partial<HttpClientSettings> & Pick<HttpClientSettings, 'allowPrivate'>,
+  given: Partial<HttpClientSettings> & Pick<HttpClientSettings, 'allowPrivate' | 'time'>,
 ): HttpClient {
   const settings: HttpClientSettings = { ...HTTP_CLIENT_DEFAULTS, ...given };
   const openSocket = createGuardedConnector({
     allowPrivate: settings.allowPrivate,
     connectTimeoutMs: settings.connectTimeoutMs,
-    resolve: settings.resolve ?? createNameCache(NAME_CACHE),
+    resolve: settings.resolve ?? createNameCache({ ...NAME_CACHE, time: settings.time }),
     onRefused: settings.onRefused,
   });
   const pool = new ConnectionPool(settings, openSocket);
@@ -108,11 +110,11 @@ type Phase = 'waiting for a connection' | 'connecting' | 'waiting for the answer
 
 /** One attempt. Settled: the result is out. Finished: the connection is given back or gone; a long answer settles before. */
 class Exchange implements Dispatcher.DispatchHandler {
-  private readonly startedAtMs = performance.now();
+  private readonly startedAtMs: number;
   private sentAtMs = 0;
   private phase: Phase = 'waiting for a connection';
   private connection: Connection | null = null;
-  private timer: NodeJS.Timeout;
+  private cancelTimer: Cancel;
   private removeAbort: (() => void) | null = null;
   private settled = false;
   private finished = false;
@@ -130,7 +132,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     private readonly resolve: (result: DeliveryResult) => void,
   ) {
     this.keeper = new BodyKeeper(request.keepBytes ?? settings.keepBytes);
-    this.timer = setTimeout(expire, Math.min(Math.max(1, request.timeoutMs), MAX_TIMER_MS), this);
+    this.startedAtMs = settings.time.monotonicMs();
+    this.cancelTimer = this.expireIn(Math.min(Math.max(1, request.timeoutMs), MAX_TIMER_MS));
   }
 
   start(signal: AbortSignal | undefined): void {
@@ -158,8 +161,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     );
   }
 
-  /** Timer: too late. A long answer that is being dropped has its result already; only its connection ends. */
-  expire(): void {
+  private expireIn(delayMs: number): Cancel {
+    return this.settings.time.after(delayMs, () => this.expire());
+  }
+
+  /** Too late. A long answer that is being dropped has its result already; only its connection ends. */
+  private expire(): void {
     this.abandon('TIMEOUT', `no complete answer within ${this.request.timeoutMs} ms (${this.phase})`);
   }
 
@@ -170,7 +177,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onConnect(): void {
-    this.sentAtMs = performance.now();
+    this.sentAtMs = this.settings.time.monotonicMs();
     this.connection?.awaitAnswer();
     this.phase = 'waiting for the answer';
   }
@@ -222,14 +229,14 @@ class Exchange implements Dispatcher.DispatchHandler {
     // Lost before it was sent on at all.
     if (this.phase === 'connecting') return true;
     if (this.phase !== 'waiting for the answer' || connection.isAnswered) return false;
-    return performance.now() - this.sentAtMs < this.settings.staleResendMs;
+    return this.settings.time.monotonicMs() - this.sentAtMs < this.settings.staleResendMs;
   }
 
   /** The outcome is known; what is left of the answer only says whether the connection can serve again, and gets little time. */
   private settleBeforeEnd(truncated = false): void {
     this.settleResponse(truncated);
-    clearTimeout(this.timer);
-    this.timer = setTimeout(expire, DRAIN_MS, this);
+    this.cancelTimer();
+    this.cancelTimer = this.expireIn(DRAIN_MS);
   }
 
   private settleResponse(truncated: boolean): void {
@@ -246,7 +253,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   private finish(reusable: boolean): void {
     if (this.finished) return;
     this.finished = true;
-    clearTimeout(this.timer);
+    this.cancelTimer();
     const connection = this.connection;
     if (connection === null) this.pool.cancel(this.target.origin, this);
     else if (reusable && connection.isReusable) this.pool.checkIn(connection);
@@ -254,10 +261,6 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   private elapsedMs(): number {
-    return performance.now() - this.startedAtMs;
+    return this.settings.time.monotonicMs() - this.startedAtMs;
   }
-}
-
-function expire(exchange: Exchange): void {
-  exchange.expire();
 }

@@ -2,7 +2,7 @@
 import type { HeaderMap } from '../domain/message.js';
 
 /** Header of the nominal time of an occurrence. */
-export const OCCURRENCE_HEADER = 'Carillon-Occurrence';
+const OCCURRENCE_HEADER = 'Carillon-Occurrence';
 
 /** Header of how deep a message lies in a chain of messages that made it. */
 export const DEPTH_HEADER = 'Carillon-Depth';

@@ -1,5 +1,6 @@
 // Signs deliveries: the Upstash-Signature header, an HS256 JWT that the receiver checks against the URL and the body it got.
 import { createHmac, createSecretKey, hash, randomUUID, type KeyObject } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 
 /** How long a signature is valid, from the second it was made. */
 export const SIGNATURE_VALID_S = 300;
@@ -19,7 +20,7 @@ export interface SignatureInput {
 }
 
 // Making the key object costs as much as signing with it.
-const keyObjects = new Map<string, KeyObject>();
+const keyObjects = new LRUCache<string, KeyObject>({ max: MAX_KEPT_KEYS });
 
 /**
  * The compact JWT for one attempt; every attempt is signed anew. `nbf` is 0 and `iat` is rounded down, so that a receiver
@@ -40,7 +41,6 @@ export function signDelivery(input: SignatureInput): string {
 function keyObject(signingKey: string): KeyObject {
   let key = keyObjects.get(signingKey);
   if (key === undefined) {
-    if (keyObjects.size >= MAX_KEPT_KEYS) keyObjects.clear();
     key = createSecretKey(Buffer.from(signingKey));
     keyObjects.set(signingKey, key);
   }

@@ -1,4 +1,5 @@
 // Takes a destination URL apart into what a connection and a request line need, and remembers the ones used lately.
+import { LRUCache } from 'lru-cache';
 import { parseUrl } from '../domain/url.js';
 
 export interface Target {
@@ -10,12 +11,12 @@ export interface Target {
   readonly path: string;
 }
 
-const MAX_KEPT = 512;
-const kept = new Map<string, Target>();
+const MAX_TARGETS = 512;
+const targets = new LRUCache<string, Target>({ max: MAX_TARGETS });
 
 /** The parts of an absolute http or https URL; null for anything else. The fragment, which is never sent, is dropped. */
 export function parseTarget(url: string): Target | null {
-  const known = kept.get(url);
+  const known = targets.get(url);
   if (known !== undefined) return known;
   const parsed = parseUrl(url);
   if (parsed === null) return null;
@@ -25,9 +26,7 @@ export function parseTarget(url: string): Target | null {
     host: parsed.hostname.replace(/\.$/, ''),
     path: parsed.pathname + parsed.search,
   };
-  // Starting over is rare and cheap next to keeping an order of use on every delivery.
-  if (kept.size >= MAX_KEPT) kept.clear();
-  kept.set(url, target);
+  targets.set(url, target);
   return target;
 }
 

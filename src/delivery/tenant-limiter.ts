@@ -4,6 +4,8 @@
 // needs places at once. While others hold places, a tenant may hold no more than are free (as a host, host-limiter.ts), so shares shrink as
 // places become scarce, and a tenant that holds none gets one.
 
+import type { ProcessTime } from '../domain/clock.js';
+
 export interface TenantLimits {
   /** Places for all tenants together: a node's slots. */
   readonly capacity: number;
@@ -27,23 +29,22 @@ export class TenantLimiter {
   /** What a tenant may hold while no other holds any. */
   readonly #alone: number;
   readonly #tenants = new Map<number, Tenant>();
-  readonly #monotonicMs: () => number;
+  readonly #time: Pick<ProcessTime, 'monotonicMs'>;
   #total = 0;
 
-  /** `monotonicMs`: time in milliseconds that only goes forward. */
-  constructor({ capacity, perTenant }: TenantLimits, monotonicMs: () => number = () => performance.now()) {
+  constructor({ capacity, perTenant }: TenantLimits, time: Pick<ProcessTime, 'monotonicMs'>) {
     this.#capacity = capacity;
     this.#perTenant = perTenant;
     const reserved = Math.max(Math.ceil(capacity * RESERVED_SHARE), Math.min(MIN_RESERVED, capacity >> 1));
     this.#alone = Math.min(perTenant, capacity - reserved);
-    this.#monotonicMs = monotonicMs;
+    this.#time = time;
   }
 
   /** Takes a place. False when the tenant's share is used up. */
   tryEnter(tenantId: number): boolean {
     const tenant = this.#tenants.get(tenantId);
     if (tenant === undefined) {
-      this.#tenants.set(tenantId, { running: 1, heardAtMs: this.#monotonicMs() });
+      this.#tenants.set(tenantId, { running: 1, heardAtMs: this.#time.monotonicMs() });
     } else if (this.#hasShare(tenant.running)) {
       tenant.running += 1;
     } else {
@@ -57,7 +58,7 @@ export class TenantLimiter {
   leave(tenantId: number): void {
     const tenant = this.#tenants.get(tenantId);
     if (tenant === undefined) throw new Error(`invariant violated: left tenant ${tenantId} without having entered`);
-    tenant.heardAtMs = this.#monotonicMs();
+    tenant.heardAtMs = this.#time.monotonicMs();
     tenant.running -= 1;
     this.#total -= 1;
     if (tenant.running === 0) this.#tenants.delete(tenantId);
@@ -71,7 +72,7 @@ export class TenantLimiter {
   /** For how long no delivery of a busy tenant has ended, in milliseconds; 0 for an idle one. */
   quietMs(tenantId: number): number {
     const tenant = this.#tenants.get(tenantId);
-    return tenant === undefined ? 0 : this.#monotonicMs() - tenant.heardAtMs;
+    return tenant === undefined ? 0 : this.#time.monotonicMs() - tenant.heardAtMs;
   }
 
   #hasShare(held: number): boolean {

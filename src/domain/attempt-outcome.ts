@@ -23,7 +23,7 @@ export function judge(
   attempt: number,
   result: AttemptResult,
   nowMs: number,
-  chance: number,
+  random: number,
   leastDelayMs = 0,
 ): Verdict {
   if (result.kind === 'response' && result.status >= 200 && result.status <= 299) return { state: 'delivered' };
@@ -33,7 +33,7 @@ export function judge(
     retryDelayExpression: message.retryDelay,
     response: result.kind === 'response' ? { status: result.status, headers: result.headers } : null,
     nowMs,
-    chance,
+    random,
   });
   return decision.kind === 'retry'
     ? { state: 'pending', nextAttemptAtMs: Math.ceil(nowMs + Math.max(decision.delayMs, leastDelayMs)) }

@@ -16,4 +16,4 @@ export interface ProcessTime {
 export type Cancel = () => void;
 
 /** Random bytes on demand, handed on like the clock. */
-export type Chance = (bytes: number) => Uint8Array;
+export type RandomBytes = (bytes: number) => Uint8Array;

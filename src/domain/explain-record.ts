@@ -108,6 +108,14 @@ function tellSkipped(record: OccurrenceRecord, facts: ExplainFacts): Told {
     evidence: [...evidence, { atMs: record.createdAtMs, text: `recorded as skipped: ${reason}` }, ...covers],
   });
   switch (skipKind(reason)) {
+    case 'edited':
+    case 'paused':
+    case 'deleted':
+      return told(
+        `it had been due for ${latency(latenessOf(record))} and was not fired yet when the schedule was ${reason} at ` +
+          `${instant(record.createdAtMs)}; nothing is sent by a former definition`,
+        grantBefore(record, facts),
+      );
     case 'overlap':
       return told(
         'the occurrence before it was still running (overlap policy "skip")',
@@ -118,14 +126,19 @@ function tellSkipped(record: OccurrenceRecord, facts: ExplainFacts): Told {
     case 'key_held':
       return told(`its work is another message's already: ${reason}`);
     case 'misfire': {
-      const lateMs = record.createdAtMs - (record.occurrenceAtMs ?? record.createdAtMs);
+      const lateMs = latenessOf(record);
       const policy = schedule === null ? '' : ` (misfire policy "${schedule.misfire}")`;
       return told(
         `nobody could fire it until ${instant(record.createdAtMs)}, ${latency(lateMs)} late, and what is so late is left out${policy}`,
-        grantOf(facts).filter(({ atMs }) => atMs !== null && atMs <= record.createdAtMs),
+        grantBefore(record, facts),
       );
     }
   }
+}
+
+/** How long after its nominal time the record was written. */
+function latenessOf(record: OccurrenceRecord): number {
+  return record.createdAtMs - (record.occurrenceAtMs ?? record.createdAtMs);
 }
 
 interface Cause {
@@ -170,7 +183,7 @@ function firedLate(record: OccurrenceRecord, nominalAtMs: number, facts: Explain
     because: `nobody fired it before ${instant(record.createdAtMs)}${misfire}`,
     evidence: {
       atMs: record.createdAtMs,
-      text: `fired ${latency(lateMs)} late: its node, Redis or PostgreSQL was away, or busy; the shard has not moved since then as far as is known`,
+      text: `fired ${latency(lateMs)} late: its node, Redis or PostgreSQL was unavailable, or busy; the shard has not moved since then as far as is known`,
     },
   };
 }
@@ -195,6 +208,10 @@ function grantOf({ shard }: ExplainFacts): Evidence[] {
   if (shard?.grantedAtMs == null) return [];
   const text = `shard ${shard.shard} was granted to ${shard.node ?? 'nobody'} with epoch ${shard.epoch}`;
   return [{ atMs: shard.grantedAtMs, text }];
+}
+
+function grantBefore(record: OccurrenceRecord, facts: ExplainFacts): Evidence[] {
+  return grantOf(facts).filter(({ atMs }) => atMs !== null && atMs <= record.createdAtMs);
 }
 
 function fired(record: OccurrenceRecord): Evidence {

@@ -226,7 +226,7 @@ function notFiredYet({ nowMs, schedule, shard }: ExplainFacts, nominalAtMs: numb
   ];
   return {
     verdict: 'due',
-    text: `It has been due for ${latency(lateMs)} and was not fired yet: its shard has no owner, or its node, Redis or PostgreSQL is away.`,
+    text: `It has been due for ${latency(lateMs)} and was not fired yet: its shard has no owner, or its node, Redis or PostgreSQL is unavailable.`,
     evidence,
   };
 }

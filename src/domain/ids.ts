@@ -11,7 +11,7 @@ const WIRE_PREFIX = 'msg_';
 const MAX_TIME_MS = 2 ** 48 - 1;
 
 /** Ten bytes of chance are needed for an id; more are ignored. */
-export const ID_CHANCE_BYTES = 10;
+export const ID_RANDOM_BYTES = 10;
 
 /** Where ids are put together; nothing of it is kept from one to the next. */
 const bytes = Buffer.alloc(16);
@@ -19,12 +19,12 @@ const bytes = Buffer.alloc(16);
 /**
  * Makes a message id. `dueAtMs` is its time (whole milliseconds, 0 to 2^48-1), `chance` at least ten random bytes.
  */
-export function messageId(dueAtMs: number, chance: Uint8Array): MessageId {
-  invariant(chance.length >= ID_CHANCE_BYTES, `an id takes ${ID_CHANCE_BYTES} bytes of chance, got ${chance.length}`);
+export function messageId(dueAtMs: number, random: Uint8Array): MessageId {
+  invariant(random.length >= ID_RANDOM_BYTES, `an id takes ${ID_RANDOM_BYTES} bytes of chance, got ${random.length}`);
   const time = Math.floor(dueAtMs);
   invariant(time >= 0 && time <= MAX_TIME_MS, `a due time of ${dueAtMs} ms does not fit an id`);
   bytes.writeUIntBE(time, 0, 6);
-  for (let index = 0; index < ID_CHANCE_BYTES; index++) bytes[6 + index] = chance[index] ?? 0;
+  for (let index = 0; index < ID_RANDOM_BYTES; index++) bytes[6 + index] = random[index] ?? 0;
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x70;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   return bytes.toString('hex');
@@ -93,7 +93,7 @@ export function checkScheduleId(text: string): string {
 }
 
 /** A generated schedule id. `chance` is at least ten random bytes. */
-export function generatedScheduleId(chance: Uint8Array): string {
-  invariant(chance.length >= ID_CHANCE_BYTES, `an id takes ${ID_CHANCE_BYTES} bytes of chance`);
-  return 'scd_' + Buffer.from(chance.subarray(0, ID_CHANCE_BYTES)).toString('hex');
+export function generatedScheduleId(random: Uint8Array): string {
+  invariant(random.length >= ID_RANDOM_BYTES, `an id takes ${ID_RANDOM_BYTES} bytes of chance`);
+  return 'scd_' + Buffer.from(random.subarray(0, ID_RANDOM_BYTES)).toString('hex');
 }

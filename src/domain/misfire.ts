@@ -14,10 +14,10 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, parseDuration, SECOND_MS } from './duration
 import { CarillonError, invariant } from './errors.js';
 
 /** How late an occurrence may be and still count as on time. */
-export const DEFAULT_MISFIRE_GRACE_MS = MINUTE_MS;
+const DEFAULT_MISFIRE_GRACE_MS = MINUTE_MS;
 /** For `all` without a window. */
 export const DEFAULT_MISFIRE_WINDOW_MS = 24 * HOUR_MS;
-export const MAX_MISFIRE_WINDOW_MS = 31 * DAY_MS;
+const MAX_MISFIRE_WINDOW_MS = 31 * DAY_MS;
 /** Rows for skipped times before the older ones are summed up in one. */
 export const MAX_SKIPPED_ROWS = 200;
 
@@ -29,8 +29,6 @@ export interface Misfire {
   /** Used by `all` only. */
   readonly windowMs: number;
 }
-
-export const DEFAULT_MISFIRE: Misfire = { policy: 'once', windowMs: DEFAULT_MISFIRE_WINDOW_MS };
 
 /**
  * Reads `skip`, `once`, `all` or `all; window=6h`, as in the header Carillon-Misfire.
@@ -103,7 +101,7 @@ export function planFire(input: PlanFireInput): FirePlan {
 
   const occurrences: PlannedOccurrence[] = [];
   const skipBeforeMs = skipBorder(input, grid, atMs);
-  const summaryEndMs = endOfSummary(grid, atMs, skipBeforeMs);
+  const summaryEndMs = endOfSummary(grid, { firstMs: atMs, skipBeforeMs, maxRows: MAX_SKIPPED_ROWS });
   if (summaryEndMs !== null) {
     occurrences.push({ action: 'skip', reason: 'misfire', atMs, coversUntilMs: summaryEndMs });
     atMs = grid.after(summaryEndMs);
@@ -114,6 +112,36 @@ export function planFire(input: PlanFireInput): FirePlan {
     atMs = grid.after(atMs);
   }
   return { occurrences, nextFireAtMs: atMs };
+}
+
+export interface PassedOverInput extends Omit<PlanFireInput, 'misfire' | 'misfireGraceMs' | 'maxOccurrences'> {
+  /** Nominal times that get rows of their own, the newest ones; at least 1. One more row stands for all before them. */
+  readonly maxRows: number;
+}
+
+export interface PassedOver {
+  readonly atMs: number;
+  /** Null on a row that stands for its own time alone. */
+  readonly coversUntilMs: number | null;
+}
+
+/** Returns the rows for all times from `nextFireAtMs` to `nowMs`, both included, of a schedule that will not be fired for them any more. */
+export function planPassedOver(input: PassedOverInput): PassedOver[] {
+  const { nowMs, startAtMs, endAtMs, maxRows } = input;
+  invariant(Number.isInteger(maxRows) && maxRows >= 1, 'planPassedOver needs room for one row');
+  const grid = gridOf(input.expression, input.anchorMs, endAtMs);
+  let atMs: number | null = input.nextFireAtMs;
+  if (startAtMs !== null && atMs < startAtMs) atMs = grid.after(startAtMs - 1);
+  if (atMs === null || atMs > nowMs || (endAtMs !== null && atMs > endAtMs)) return [];
+
+  const rows: PassedOver[] = [];
+  const summaryEndMs = endOfSummary(grid, { firstMs: atMs, skipBeforeMs: nowMs + 1, maxRows });
+  if (summaryEndMs !== null) {
+    rows.push({ atMs, coversUntilMs: summaryEndMs });
+    atMs = grid.after(summaryEndMs);
+  }
+  for (; atMs !== null && atMs <= nowMs; atMs = grid.after(atMs)) rows.push({ atMs, coversUntilMs: null });
+  return rows;
 }
 
 /** Nominal times of one schedule up to its end. */
@@ -161,21 +189,24 @@ function lastBefore(grid: Grid, firstMs: number, beforeMs: number): number {
 }
 
 /** The last nominal time that the summary row stands for, or null when the skipped times are few enough for a row each. */
-function endOfSummary(grid: Grid, firstMs: number, skipBeforeMs: number): number | null {
+function endOfSummary(
+  grid: Grid,
+  { firstMs, skipBeforeMs, maxRows }: { firstMs: number; skipBeforeMs: number; maxRows: number },
+): number | null {
   if (firstMs >= skipBeforeMs) return null;
-  if (timesBetween(grid, firstMs - 1, skipBeforeMs, MAX_SKIPPED_ROWS + 1) !== null) return null;
+  if (timesBetween(grid, firstMs - 1, skipBeforeMs, maxRows + 1) !== null) return null;
   // Look for an instant after which the skipped times are many enough for the rows, and few enough to list.
   let lowMs = firstMs;
   let highMs = skipBeforeMs;
   for (;;) {
     const middleMs = Math.floor((lowMs + highMs) / 2);
-    const times = timesBetween(grid, middleMs, skipBeforeMs, 4 * MAX_SKIPPED_ROWS);
+    const times = timesBetween(grid, middleMs, skipBeforeMs, 4 * maxRows);
     if (times === null) {
       lowMs = middleMs;
-    } else if (times.length < MAX_SKIPPED_ROWS && middleMs > lowMs) {
+    } else if (times.length < maxRows && middleMs > lowMs) {
       highMs = middleMs;
     } else {
-      const oldestRowMs = times.at(-MAX_SKIPPED_ROWS) ?? skipBeforeMs;
+      const oldestRowMs = times.at(-maxRows) ?? skipBeforeMs;
       return lastBefore(grid, firstMs, oldestRowMs);
     }
   }

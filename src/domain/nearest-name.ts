@@ -22,7 +22,7 @@ export function nearestWithin(name: string, known: readonly string[], maxEdits: 
   return editDistance(name, nearest) <= maxEdits ? nearest : null;
 }
 
-/** Levenshtein's distance, one row of the table at a time. */
+/** Levenshtein's distance, one row of PostgreSQL at a time. */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {

@@ -23,14 +23,19 @@ const OVERLAP = 'overlap';
 const OVERLAP_FULL = 'overlap: too many are waiting';
 const KEY_HELD = 'idempotency key ';
 
+/** The reasons for skipping what was due and not fired yet when its schedule was changed. They are words of the change log too. */
+export const CHANGE_REASONS = ['edited', 'paused', 'deleted'] as const;
+export type ChangeReason = (typeof CHANGE_REASONS)[number];
+
 /** The reasons for skipping an occurrence, without the keys and messages that their texts may name. */
-export const SKIP_KINDS = ['misfire', 'overlap', 'overlap_full', 'key_held'] as const;
+export const SKIP_KINDS = ['misfire', 'overlap', 'overlap_full', 'key_held', ...CHANGE_REASONS] as const;
 
 /** Which kind the reason on a skipped occurrence's record is. */
 export function skipKind(reason: string): (typeof SKIP_KINDS)[number] {
   if (reason === OVERLAP) return 'overlap';
   if (reason === OVERLAP_FULL) return 'overlap_full';
-  return reason.startsWith(KEY_HELD) ? 'key_held' : 'misfire';
+  if (reason.startsWith(KEY_HELD)) return 'key_held';
+  return CHANGE_REASONS.find((change) => change === reason) ?? 'misfire';
 }
 
 /** The reason why an occurrence is skipped whose work was done under another name; `holder` is the message with its key. */
@@ -125,11 +130,11 @@ export function occurrenceMessage(schedule: Schedule, occurrenceAtMs: number, no
 export function manualMessage(
   schedule: Schedule,
   nowMs: number,
-  chance: Uint8Array,
+  random: Uint8Array,
   shards: number,
   depth = 0,
 ): Message {
-  const id = messageId(nowMs, chance);
+  const id = messageId(nowMs, random);
   return {
     ...fromSchedule(schedule),
     id,

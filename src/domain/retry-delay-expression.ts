@@ -1,4 +1,5 @@
 // Compiles an Upstash-Retry-Delay expression ("pow(2, retried) * 1000") to a function, with a parser of our own and no eval.
+import { LRUCache } from 'lru-cache';
 import { CarillonError } from './errors.js';
 
 /** Bounds of an expression. They keep parsing, and the recursion over the parsed tree, small for any input. */
@@ -46,7 +47,7 @@ const NUMBER = /(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
 const NAME = /[A-Za-z_][A-Za-z0-9_]*/y;
 const BLANK = /[ \t\r\n]*/y;
 
-const compiled = new Map<string, RetryDelay>();
+const compiled = new LRUCache<string, RetryDelay>({ max: RETRY_DELAY_LIMITS.maxCachedExpressions });
 
 /**
  * Compiles an expression giving milliseconds. Grammar: numbers, the variable `retried`, `+ - * /`, parentheses, unary minus and
@@ -56,17 +57,9 @@ const compiled = new Map<string, RetryDelay>();
  */
 export function compileRetryDelay(text: string): RetryDelay {
   const known = compiled.get(text);
-  if (known !== undefined) {
-    compiled.delete(text);
-    compiled.set(text, known);
-    return known;
-  }
+  if (known !== undefined) return known;
   const evaluate = new Parser(text).parse();
   const delay: RetryDelay = (retried) => toDelayMs(evaluate(retried));
-  if (compiled.size >= RETRY_DELAY_LIMITS.maxCachedExpressions) {
-    const oldest = compiled.keys().next();
-    if (oldest.done !== true) compiled.delete(oldest.value);
-  }
   compiled.set(text, delay);
   return delay;
 }
@@ -93,7 +86,7 @@ class Parser {
     }
     const result = this.sum();
     this.blank();
-    if (this.at < this.text.length) throw this.fault('expected an operator or the end');
+    if (this.at < this.text.length) throw this.problem('expected an operator or the end');
     return result;
   }
 
@@ -133,7 +126,7 @@ class Parser {
       this.enter();
       const inner = this.sum();
       this.depth--;
-      if (this.take(')') === null) throw this.fault("expected ')'");
+      if (this.take(')') === null) throw this.problem("expected ')'");
       return inner;
     }
     const number = this.match(NUMBER);
@@ -143,26 +136,26 @@ class Parser {
     }
     const start = this.at;
     const name = this.match(NAME);
-    if (name === null) throw this.fault("expected a number, 'retried', a function or '('");
+    if (name === null) throw this.problem("expected a number, 'retried', a function or '('");
     if (name === 'retried') return (r) => r;
     const fn = FUNCTIONS.get(name);
     if (fn === undefined) {
       this.at = start;
-      throw this.fault(`unknown name '${name}'; known are retried and ${[...FUNCTIONS.keys()].join(', ')}`);
+      throw this.problem(`unknown name '${name}'; known are retried and ${[...FUNCTIONS.keys()].join(', ')}`);
     }
     return this.call(name, fn, start);
   }
 
   private call(name: string, fn: Fn, start: number): Evaluate {
-    if (this.take('(') === null) throw this.fault(`expected '(' after '${name}'`);
+    if (this.take('(') === null) throw this.problem(`expected '(' after '${name}'`);
     this.enter();
     const args: Evaluate[] = [this.sum()];
     while (this.take(',') !== null) args.push(this.sum());
     this.depth--;
-    if (this.take(')') === null) throw this.fault("expected ',' or ')'");
+    if (this.take(')') === null) throw this.problem("expected ',' or ')'");
     if (args.length < fn.minArguments || args.length > fn.maxArguments) {
       this.at = start;
-      throw this.fault(
+      throw this.problem(
         `${name} takes ${fn.minArguments} argument${fn.minArguments === 1 ? '' : 's'}, not ${args.length}`,
       );
     }
@@ -172,7 +165,7 @@ class Parser {
   private enter(): void {
     this.depth++;
     if (this.depth > RETRY_DELAY_LIMITS.maxDepth) {
-      throw this.fault(`nested more than ${RETRY_DELAY_LIMITS.maxDepth} deep`);
+      throw this.problem(`nested more than ${RETRY_DELAY_LIMITS.maxDepth} deep`);
     }
   }
 
@@ -198,7 +191,7 @@ class Parser {
     return found;
   }
 
-  private fault(what: string): CarillonError {
+  private problem(what: string): CarillonError {
     this.blank();
     const where = this.at < this.text.length ? `at position ${this.at + 1}` : 'at the end';
     return new CarillonError('INVALID_REQUEST', `Upstash-Retry-Delay: ${what} ${where} of "${this.text}"`);

@@ -34,7 +34,7 @@ export interface FailedAttempt {
   } | null;
   readonly nowMs: number;
   /** In [0, 1); spreads default delays a little. */
-  readonly chance: number;
+  readonly random: number;
 }
 
 export type RetryDecision =
@@ -53,7 +53,7 @@ export function nextRetry(failed: FailedAttempt): RetryDecision {
   const delayMs =
     expressionDelayMs(failed.retryDelayExpression, failed.attempt - 1) ??
     requestedDelayMs(failed.response?.headers ?? {}, failed.nowMs) ??
-    withJitterMs(defaultBackoffMs(failed.attempt), failed.chance);
+    withJitterMs(defaultBackoffMs(failed.attempt), failed.random);
   return { kind: 'retry', delayMs };
 }
 
@@ -62,9 +62,9 @@ export function defaultBackoffMs(attempt: number): number {
   return Math.round(Math.min(DAY_MS, Math.exp(2.5 * attempt) * 1000));
 }
 
-function withJitterMs(delayMs: number, chance: number): number {
+function withJitterMs(delayMs: number, random: number): number {
   const most = Math.min(MAX_JITTER_MS, delayMs * MAX_JITTER_FRACTION);
-  return Math.min(DAY_MS, delayMs + Math.floor(chance * most));
+  return Math.min(DAY_MS, delayMs + Math.floor(random * most));
 }
 
 function isNonRetryable(response: FailedAttempt['response']): boolean {

@@ -1,4 +1,4 @@
-// How near a piece of work is decides where it waits: in the queue with its payload, in the queue, or in the table only.
+// How near a piece of work is decides where it waits: in Redis with its payload, in Redis, or in PostgreSQL only.
 
 export type Tier = 'immediate' | 'hot' | 'cold';
 

@@ -13,7 +13,7 @@ import { CANCEL_WAIT_MS } from '../domain/cancel-times.js';
 import type { Clock, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import { type MessageId, messageIdTimeMs } from '../domain/ids.js';
-import type { Offers } from '../redis/offers.js';
+import type { Enqueuer } from '../redis/enqueuer.js';
 import type { CancelResult } from '../redis/shard-queue.js';
 import { type Canceled, cancelMessages, confirmCancels } from '../postgres/messages/cancels.js';
 import type { Database } from '../postgres/database.js';
@@ -43,7 +43,7 @@ export class UnconfirmedCancelError extends CarillonError {
         ? ''
         : `; ${canceled} other ${canceled === 1 ? 'message is' : 'messages are'} canceled for certain`;
     super(
-      'QUEUE_UNAVAILABLE',
+      'REDIS_UNAVAILABLE',
       `Redis is unavailable and did not confirm the cancel of ${unconfirmed} ${messages}, which ${are} canceled in PostgreSQL and may still be sent once${others}: cancel again`,
     );
   }
@@ -53,20 +53,20 @@ type Found = ReadonlyMap<MessageId, CancelResult>;
 
 export class Cancellation {
   readonly #database: Database;
-  readonly #offers: Pick<Offers, 'cancel' | 'offer'>;
+  readonly #enqueuer: Pick<Enqueuer, 'cancel' | 'enqueue'>;
   readonly #clock: Clock;
   readonly #time: ProcessTime;
   readonly #settings: CancellationSettings;
 
   constructor(parts: {
     database: Database;
-    offers: Pick<Offers, 'cancel' | 'offer'>;
+    enqueuer: Pick<Enqueuer, 'cancel' | 'enqueue'>;
     clock: Clock;
     time: ProcessTime;
     settings: CancellationSettings;
   }) {
     this.#database = parts.database;
-    this.#offers = parts.offers;
+    this.#enqueuer = parts.enqueuer;
     this.#clock = parts.clock;
     this.#time = parts.time;
     this.#settings = parts.settings;
@@ -102,7 +102,7 @@ export class Cancellation {
     }
     const found = new Map<MessageId, CancelResult>();
     const tell = async ([shard, ids]: [number, MessageId[]]): Promise<void> => {
-      const results = await this.#offers.cancel(shard, ids);
+      const results = await this.#enqueuer.cancel(shard, ids);
       results?.forEach((result, index) => found.set(ids[index] ?? '', result));
     };
     await Promise.all([...byShard].map(tell));
@@ -119,7 +119,10 @@ export class Cancellation {
     const untilMs = this.#time.monotonicMs() + CANCEL_WAIT_MS;
     const dueByMs = this.#clock.nowMs() + CLOCK_TOLERANCE_MS;
     let claimed = messages.filter(({ id }) => found.get(id) === 'in-flight');
-    let isUnsure = messages.some(({ id, nextAttemptAtMs }) => !found.has(id) && nextAttemptAtMs <= dueByMs);
+    // Redis knows nothing of a message that is due: it may have been claimed a moment ago, before Redis lost what it was told.
+    let isUnsure = messages.some(
+      ({ id, nextAttemptAtMs }) => (found.get(id) ?? 'absent') === 'absent' && nextAttemptAtMs <= dueByMs,
+    );
     while ((claimed.length > 0 || isUnsure) && this.#time.monotonicMs() < untilMs) {
       await this.#pause(ASK_EVERY_MS);
       const now = claimed.length === 0 ? new Map() : await this.#putTombstones(claimed);
@@ -141,7 +144,7 @@ export class Cancellation {
       canceled.map(({ id }) => messageIdTimeMs(id)),
     );
     for (const { id, shard, dueAtMs } of await releaseHeld(this.#database, schedules, untilId)) {
-      this.#offers.offer(shard, { id, dueAtMs, payload: '' });
+      this.#enqueuer.enqueue(shard, { id, dueAtMs, payload: '' });
     }
   }
 }

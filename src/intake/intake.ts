@@ -1,4 +1,4 @@
-// What comes in: committed to the table first, then offered to the queue. The caller is told after the commit.
+// What comes in: committed to PostgreSQL first, then offered to Redis. The caller is told after the commit.
 
 import type { MessageId } from '../domain/ids.js';
 import type { Message } from '../domain/message.js';
@@ -7,7 +7,7 @@ import type { Schedule, ScheduleDefinition } from '../domain/schedule.js';
 import type { BatchedSchedule, BatchResult } from '../postgres/schedules/schedule-batches.js';
 export type { Acceptance, KeyClaim, Submission } from '../postgres/messages/accepts.js';
 
-/** Work and changes from clients. All methods throw CarillonError TABLE_UNAVAILABLE when the table is away. */
+/** Work and changes from clients. All methods throw CarillonError POSTGRES_UNAVAILABLE when PostgreSQL is unavailable. */
 export interface Intake {
   /** Accepts messages: each is committed with its keys, or found to be a duplicate. Same order as given. */
   accept(submissions: readonly Submission[]): Promise<Acceptance[]>;
@@ -19,7 +19,7 @@ export interface Intake {
   /** Creates or replaces a schedule. An equal definition changes nothing. Throws INVALID_CRON when it can never fire. */
   saveSchedule(tenantId: number, id: string, definition: ScheduleDefinition): Promise<Schedule>;
   /**
-   * Creates or replaces many schedules, one result for each in order; what one must not be refuses that one alone. When the table goes away
+   * Creates or replaces many schedules, one result for each in order; what one must not be refuses that one alone. When PostgreSQL becomes unavailable
    * meanwhile some are saved and some are not: the same call again completes it.
    */
   saveSchedules(tenantId: number, schedules: readonly ScheduleToSave[]): Promise<BatchResult[]>;

@@ -1,8 +1,9 @@
-// The intake of a node: commits to the table, then tells the queue, then wakes the actor. See intake.ts for what it promises.
+// The intake of a node: commits to PostgreSQL, then tells Redis, then wakes the actor. See intake.ts for what it promises.
 
-import type { Chance, Clock, ProcessTime } from '../domain/clock.js';
+import type { OnSkipped } from '../postgres/schedules/passed-over.js';
+import type { RandomBytes, Clock, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
-import { ID_CHANCE_BYTES, type MessageId } from '../domain/ids.js';
+import { ID_RANDOM_BYTES, type MessageId } from '../domain/ids.js';
 import type { Message } from '../domain/message.js';
 import { manualMessage } from '../domain/occurrence.js';
 import type { Schedule, ScheduleDefinition } from '../domain/schedule.js';
@@ -10,7 +11,7 @@ import { stateAfterResume, stateAfterSave } from '../domain/schedule-change.js';
 import { shardOfSchedule } from '../domain/shard.js';
 import { type Tier, tierOf, type TierBounds } from '../domain/tier.js';
 import { scheduleEntry } from '../redis/keys.js';
-import type { Offers } from '../redis/offers.js';
+import type { Enqueuer } from '../redis/enqueuer.js';
 import { encodePayload } from '../redis/payload.js';
 import type { Acceptance, Submission } from '../postgres/messages/accepts.js';
 import type { Database } from '../postgres/database.js';
@@ -18,7 +19,7 @@ import { repeatDeadLetters } from '../postgres/messages/dead-letters.js';
 import type { Recorder } from '../postgres/messages/recorder.js';
 import { type BatchResult, type Placed, saveScheduleBatch } from '../postgres/schedules/schedule-batches.js';
 import { changeScheduleState, deleteSchedule, saveSchedule } from '../postgres/schedules/schedules.js';
-import { getSchedule } from '../postgres/schedules/schedules-read.js';
+import { getSchedule } from '../postgres/schedules/schedule-reads.js';
 import { Cancellation } from './cancellation.js';
 import type { DeadLetterRetry, Intake, ScheduleToSave } from './intake.js';
 
@@ -29,46 +30,51 @@ export interface IntakeSettings {
   readonly shards: number;
   readonly tiers: TierBounds;
   /** Offers due later than this are not made: the sweep will find them. At least as far as any announced horizon. */
-  readonly offerWithinMs: number;
+  readonly enqueueWithinMs: number;
   readonly inlineMaxBytes: number;
   /** Payloads that come to Redis later than this after their message was created are not kept. */
   readonly payloadFreshMs: number;
   readonly idempotencyMs: number;
 }
 
-/** Counts messages that were to be accepted. `failed`: as far as is known; the table was away, or refused them. */
+/** Counts messages that were to be accepted. `failed`: as far as is known; PostgreSQL was unavailable, or refused them. */
 export type OnAccept = (result: 'accepted' | 'deduplicated' | 'failed', messages: number) => void;
 
 /** Counts messages that were accepted, by how soon they are due. */
 export type OnTier = (tier: Tier, messages: number) => void;
 
+/** What the intake asks of the offers. */
+export type IntakeOffers = Pick<Enqueuer, 'enqueue' | 'enqueueLater' | 'reschedule' | 'cancel'>;
+
 export class NodeIntake implements Intake {
   readonly #database: Database;
   readonly #recorder: Recorder;
-  readonly #offers: Offers;
+  readonly #enqueuer: IntakeOffers;
   readonly #clock: Clock;
-  readonly #chance: Chance;
+  readonly #random: RandomBytes;
   readonly #settings: IntakeSettings;
   readonly #cancellation: Cancellation;
   readonly #onAccept: OnAccept;
   readonly #onTier: OnTier;
+  readonly #onSkipped: OnSkipped;
 
   constructor(parts: {
     database: Database;
     recorder: Recorder;
-    offers: Offers;
+    enqueuer: IntakeOffers;
     clock: Clock;
     time: ProcessTime;
-    chance: Chance;
+    random: RandomBytes;
     settings: IntakeSettings;
     onAccept?: OnAccept;
     onTier?: OnTier;
+    onSkipped?: OnSkipped;
   }) {
     this.#database = parts.database;
     this.#recorder = parts.recorder;
-    this.#offers = parts.offers;
+    this.#enqueuer = parts.enqueuer;
     this.#clock = parts.clock;
-    this.#chance = parts.chance;
+    this.#random = parts.random;
     this.#settings = parts.settings;
     const { tiers, payloadFreshMs, inlineMaxBytes, idempotencyMs } = parts.settings;
     this.#cancellation = new Cancellation({
@@ -77,6 +83,7 @@ export class NodeIntake implements Intake {
     });
     this.#onAccept = parts.onAccept ?? (() => undefined);
     this.#onTier = parts.onTier ?? (() => undefined);
+    this.#onSkipped = parts.onSkipped ?? (() => undefined);
   }
 
   async accept(submissions: readonly Submission[]): Promise<Acceptance[]> {
@@ -86,7 +93,7 @@ export class NodeIntake implements Intake {
     submissions.forEach(({ message }, index) => {
       if (acceptances[index]?.deduplicated !== false) return;
       counts[tierOf(message.dueAtMs, nowMs, this.#settings.tiers)] += 1;
-      this.#offer(message);
+      this.#enqueue(message);
     });
     for (const tier of ['immediate', 'hot', 'cold'] as const) if (counts[tier] > 0) this.#onTier(tier, counts[tier]);
     return acceptances;
@@ -104,6 +111,7 @@ export class NodeIntake implements Intake {
       { tenantId, id, shard, definition },
       (existing) => stateAfterSave(existing, definition, nowMs),
       nowMs,
+      this.#onSkipped,
     );
     if (changed) await this.#place(schedule);
     return schedule;
@@ -122,6 +130,7 @@ export class NodeIntake implements Intake {
       },
       nowMs,
       onGroup: (placed) => this.#placeAll(tenantId, placed, nowMs),
+      onSkipped: this.#onSkipped,
     });
   }
 
@@ -139,17 +148,17 @@ export class NodeIntake implements Intake {
   }
 
   async deleteSchedule(tenantId: number, id: string): Promise<boolean> {
-    const deleted = await deleteSchedule(this.#database, { tenantId, id }, this.#nowMs());
+    const deleted = await deleteSchedule(this.#database, { tenantId, id }, this.#nowMs(), this.#onSkipped);
     if (deleted === null) return false;
-    await this.#offers.reschedule(deleted.shard, scheduleEntry(tenantId, id), null, deleted.generation);
+    await this.#enqueuer.reschedule(deleted.shard, scheduleEntry(tenantId, id), null, deleted.generation);
     return true;
   }
 
   async triggerSchedule(tenantId: number, id: string, depth = 0): Promise<MessageId> {
     const schedule = await getSchedule(this.#database, tenantId, id);
     if (schedule === null) throw noSuchSchedule(id);
-    const chance = this.#chance(ID_CHANCE_BYTES);
-    const message = manualMessage(schedule, this.#nowMs(), chance, this.#settings.shards, depth);
+    const random = this.#random(ID_RANDOM_BYTES);
+    const message = manualMessage(schedule, this.#nowMs(), random, this.#settings.shards, depth);
     await this.accept([{ message, keys: [] }]);
     return message.id;
   }
@@ -159,7 +168,7 @@ export class NodeIntake implements Intake {
     retries: readonly DeadLetterRetry[],
   ): Promise<{ from: MessageId; to: MessageId }[]> {
     const taken = await repeatDeadLetters(this.#database, tenantId, retries);
-    for (const { message } of taken) this.#offer(message);
+    for (const { message } of taken) this.#enqueue(message);
     return taken.map(({ from, message }) => ({ from, to: message.id }));
   }
 
@@ -181,7 +190,7 @@ export class NodeIntake implements Intake {
     id: string,
     decide: Parameters<typeof changeScheduleState>[2],
   ): Promise<Schedule> {
-    const saved = await changeScheduleState(this.#database, { tenantId, id }, decide, this.#nowMs());
+    const saved = await changeScheduleState(this.#database, { tenantId, id }, decide, this.#nowMs(), this.#onSkipped);
     if (saved === null) throw noSuchSchedule(id);
     if (saved.changed) await this.#place(saved.schedule);
     return saved.schedule;
@@ -189,36 +198,36 @@ export class NodeIntake implements Intake {
 
   async #place(schedule: Schedule): Promise<void> {
     const { shard, tenantId, id, nextFireAtMs, generation } = schedule;
-    await this.#offers.reschedule(shard, scheduleEntry(tenantId, id), nextFireAtMs, generation);
+    await this.#enqueuer.reschedule(shard, scheduleEntry(tenantId, id), nextFireAtMs, generation);
   }
 
   /** Tells the queue of saved schedules; of a new one that fires beyond every horizon it need not know. */
   async #placeAll(tenantId: number, placed: readonly Placed[], nowMs: number): Promise<void> {
-    const untilMs = nowMs + this.#settings.offerWithinMs;
+    const untilMs = nowMs + this.#settings.enqueueWithinMs;
     const near = placed.filter(
       ({ generation, nextFireAtMs }) => generation > 1 || (nextFireAtMs !== null && nextFireAtMs <= untilMs),
     );
     await Promise.all(
       near.map(({ id, shard, nextFireAtMs, generation }) =>
-        this.#offers.reschedule(shard, scheduleEntry(tenantId, id), nextFireAtMs, generation),
+        this.#enqueuer.reschedule(shard, scheduleEntry(tenantId, id), nextFireAtMs, generation),
       ),
     );
   }
 
-  #offer(message: Message): void {
+  #enqueue(message: Message): void {
     const nowMs = this.#clock.nowMs();
-    if (message.dueAtMs - nowMs > this.#settings.offerWithinMs) return;
+    if (message.dueAtMs - nowMs > this.#settings.enqueueWithinMs) return;
     const isImmediate = tierOf(message.dueAtMs, nowMs, this.#settings.tiers) === 'immediate';
     const { id, shard, dueAtMs, createdAtMs } = message;
     if (!isImmediate && dueAtMs - nowMs > AHEAD_MS) {
-      this.#offers.offerAhead(shard, { id, dueAtMs, payload: '' });
+      this.#enqueuer.enqueueLater(shard, { id, dueAtMs, payload: '' });
       return;
     }
     const payload = isImmediate ? encodePayload(message, this.#settings.inlineMaxBytes) : '';
-    this.#offers.offer(shard, { id, dueAtMs, payload, createdAtMs });
+    this.#enqueuer.enqueue(shard, { id, dueAtMs, payload, createdAtMs });
   }
 
-  /** The table keeps whole milliseconds. */
+  /** PostgreSQL keeps whole milliseconds. */
   #nowMs(): number {
     return Math.ceil(this.#clock.nowMs());
   }

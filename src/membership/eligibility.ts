@@ -42,7 +42,7 @@ export function eligibleMembers(view: RosterView, patience: Patience): string[] 
  * newcomers take over from those that are still to be restarted, instead of all shards going to the last of these. Not those of whose name
  * a process died within the remembered time, which would take shards down with it again; what these have they keep.
  */
-export function newcomers(view: RosterView, eligible: readonly string[]): string[] {
+export function joining(view: RosterView, eligible: readonly string[]): string[] {
   return presentMembers(view)
     .map(({ id }) => id)
     .filter((id) => !eligible.includes(id) && (view.owners.includes(id) || !view.deaths.has(nameOf(id))));

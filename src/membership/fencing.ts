@@ -1,17 +1,17 @@
-// Gives shards new epochs: granted by the table, then installed in the queue. Reads nothing of what a shard holds.
+// Gives shards new epochs: granted by PostgreSQL, then installed in Redis. Reads nothing of what a shard holds.
 
 import type { Logger } from 'pino';
 import { CarillonError } from '../domain/errors.js';
 import type { Abandoned } from '../postgres/shards/epochs.js';
 import type { Fence, ShardQueue } from '../redis/shard-queue.js';
 
-/** The table's side: who was granted what. */
+/** PostgreSQL's side: who was granted what. */
 export interface EpochAuthority {
   /** May leave out shards that a transaction of their former owner holds on to. */
   grant(node: string, shards: readonly number[]): Promise<Map<number, number>>;
   renew(node: string, held: ReadonlyMap<number, number>): Promise<Map<number, number>>;
-  overtake(node: string, stored: ReadonlyMap<number, number>): Promise<Map<number, number>>;
-  overtaken(held: ReadonlyMap<number, number>): Promise<number[]>;
+  supersede(node: string, stored: ReadonlyMap<number, number>): Promise<Map<number, number>>;
+  superseded(held: ReadonlyMap<number, number>): Promise<number[]>;
   /** Ends transactions of these shards' former owners that stand still; returns what they were. */
   endAbandoned(shards: readonly number[]): Promise<readonly Abandoned[]>;
 }
@@ -19,7 +19,7 @@ export interface EpochAuthority {
 export interface Fenced {
   /** The epochs that hold now, by shard. One that is missing has another owner. */
   readonly epochs: ReadonlyMap<number, number>;
-  /** Shards whose queue has to be filled again from the table. */
+  /** Shards whose queue has to be filled again from PostgreSQL. */
   readonly lost: ReadonlySet<number>;
 }
 
@@ -43,7 +43,7 @@ export class Fencing {
    * Takes shards over, whoever had them: one statement for all, one fence for each. A shard that is missing from the answer is to be tried
    * again: a transaction of its former owner holds on to it, and is ended here if it stands still.
    */
-  async take(shards: readonly number[]): Promise<Fenced> {
+  async acquire(shards: readonly number[]): Promise<Fenced> {
     const granted = await this.#authority.grant(this.#node, shards);
     const missing = shards.filter((shard) => !granted.has(shard));
     const [fenced] = await Promise.all([
@@ -60,19 +60,19 @@ export class Fencing {
     }
   }
 
-  /** New epochs for shards that are this node's in the table, under these epochs or later ones. */
+  /** New epochs for shards that are this node's in PostgreSQL, under these epochs or later ones. */
   async renew(held: ReadonlyMap<number, number>): Promise<Fenced> {
     return this.#install(await this.#authority.renew(this.#node, held));
   }
 
-  /** Shards whose epoch in the table is later than the one they are held by: another node, or an answer that was lost. */
-  overtaken(held: ReadonlyMap<number, number>): Promise<number[]> {
-    return this.#authority.overtaken(held);
+  /** Shards whose epoch in PostgreSQL is later than the one they are held by: another node, or an answer that was lost. */
+  superseded(held: ReadonlyMap<number, number>): Promise<number[]> {
+    return this.#authority.superseded(held);
   }
 
   /**
    * To be filled again are shards whose state was not there, was written in another run of Redis (lua/fence.lua), or was newer than the
-   * table, as after a backup of the table was restored: these are lifted above what the queue has.
+   * table, as after a backup of PostgreSQL was restored: these are lifted above what Redis has.
    */
   async #install(granted: ReadonlyMap<number, number>): Promise<Fenced> {
     const epochs = new Map(granted);
@@ -84,12 +84,12 @@ export class Fencing {
     });
     for (const shard of [...unreached, ...newer.keys()]) epochs.delete(shard);
     if (newer.size === 0) return { epochs, lost };
-    const overtaken = await this.#authority.overtake(this.#node, newer);
-    if (overtaken.size === 0) return { epochs, lost };
-    this.#log.warn({ shards: overtaken.size }, 'the queue had newer epochs than the table: was a backup restored?');
-    await this.#fenceEach(overtaken, true, (shard, fence) => {
+    const superseded = await this.#authority.supersede(this.#node, newer);
+    if (superseded.size === 0) return { epochs, lost };
+    this.#log.warn({ shards: superseded.size }, 'Redis had newer epochs than PostgreSQL: was a backup restored?');
+    await this.#fenceEach(superseded, true, (shard, fence) => {
       if (!fence.installed) return;
-      epochs.set(shard, overtaken.get(shard) ?? 0);
+      epochs.set(shard, superseded.get(shard) ?? 0);
       lost.add(shard);
     });
     return { epochs, lost };

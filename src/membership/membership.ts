@@ -7,9 +7,9 @@
 import type { Logger } from 'pino';
 import type { Cancel, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
-import { Signal } from '../actor/signal.js';
+import { Deferred } from '../actor/deferred.js';
 import type { Channels } from '../redis/channels.js';
-import { eligibleMembers, isStarting, newcomers } from './eligibility.js';
+import { eligibleMembers, isStarting, joining } from './eligibility.js';
 import { planOwners } from './plan.js';
 import type { Roster, RosterView } from './roster.js';
 import type { ShardHolder } from './shard-holder.js';
@@ -29,25 +29,27 @@ export interface MembershipSettings {
 
 /** What happened to leases, for those who measure. */
 export interface MembershipEvents {
-  readonly onGiven: (shards: number, durationMs: number) => void;
-  readonly onTaken: (shards: number, durationMs: number, taken: readonly number[]) => void;
-  readonly onLapsed: (shards: number, lost: readonly number[]) => void;
+  readonly onHandedOver: (shards: number, durationMs: number) => void;
+  readonly onAcquired: (shards: number, durationMs: number, acquired: readonly number[]) => void;
+  readonly onExpired: (shards: number, lost: readonly number[]) => void;
   /** Shards are about to be given away. */
-  readonly onGiving?: (shards: readonly number[]) => void;
+  readonly onHandingOver?: (shards: readonly number[]) => void;
   /** A heartbeat read the roster. */
   readonly onView?: (view: RosterView) => void;
 }
 
-interface MembershipParts {
-  readonly locks: Pick<ShardLocks, 'held' | 'acquire' | 'extend' | 'release' | 'troubleMs' | 'probe'>;
-  readonly roster: Pick<Roster, 'beat' | 'own' | 'disown' | 'leave'>;
-  readonly holder: Pick<ShardHolder, 'owned' | 'stuckFor' | 'take' | 'give' | 'drop' | 'stop'>;
+export interface MembershipParts {
+  readonly locks: Pick<ShardLocks, 'locked' | 'acquire' | 'extend' | 'release' | 'troubleMs' | 'probe'>;
+  readonly roster: Pick<Roster, 'heartbeat' | 'setOwner' | 'clearOwner' | 'leave'>;
+  readonly holder: Pick<ShardHolder, 'owned' | 'stuckFor' | 'acquire' | 'handOver' | 'drop' | 'stop'>;
   readonly channels: Pick<Channels, 'announceFree'>;
   readonly time: ProcessTime;
-  /** Nobody takes shards while the table is away: no epoch could be granted. */
-  readonly isTableAvailable: () => boolean;
-  /** Looks for a sign of life of the table, if there was none for `quietMs`, for at most `withinMs`. Does not throw. */
-  readonly probeTable: (quietMs: number, withinMs: number) => Promise<void>;
+  /** Nobody takes shards while PostgreSQL is unavailable: no epoch could be granted. */
+  readonly isPostgresAvailable: () => boolean;
+  /** Whether the Redis server of a shard is available: nobody acquires a shard that cannot be fenced. */
+  readonly isRedisAvailable: (shard: number) => boolean;
+  /** Looks for a sign of life of PostgreSQL, if there was none for `quietMs`, for at most `withinMs`. Does not throw. */
+  readonly probePostgres: (quietMs: number, withinMs: number) => Promise<void>;
   readonly settings: MembershipSettings;
   readonly events: MembershipEvents;
   readonly log: Logger;
@@ -58,12 +60,12 @@ const LOCKED_PAUSE_MS = 100;
 /** What held on to a shard is over by then, or was found to stand still. */
 const GRANT_PAUSE_MS = 30;
 /** A heartbeat that was asked for, as when shards became free, leaves leases alone that one before it just extended: part of a heartbeat. */
-const FRESH_OF_BEAT = 0.5;
+const FRESH_OF_HEARTBEAT = 0.5;
 /** Heartbeats in which the others can say that they are unable too: from when the lock servers have been away for a lease. */
-const PATIENCE_BEATS = 3;
-/** The same from when the table is away. With the time in which that is noticed this is less than a lease. */
-const TABLE_PATIENCE_BEATS = 2;
-/** The table's sign of life is waited for so long, as a part of a lease. */
+const PATIENCE_HEARTBEATS = 3;
+/** The same from when PostgreSQL is unavailable. With the time in which that is noticed this is less than a lease. */
+const POSTGRES_PATIENCE_HEARTBEATS = 2;
+/** PostgreSQL's sign of life is waited for so long, as a part of a lease. */
 const PROBE_OF_LEASE = 0.1;
 /** A busy machine may take so long for it, however short the lease. */
 const MIN_PROBE_MS = 500;
@@ -72,20 +74,21 @@ export class Membership {
   readonly #parts: MembershipParts;
   readonly #startedAtMs: number;
   #view: RosterView | null = null;
-  /** Since when the table has been out of this node's reach, as far as heartbeats saw. */
-  #tableAwaySinceMs: number | null = null;
+  /** Since when PostgreSQL has been out of this node's reach, as far as heartbeats saw. */
+  #postgresUnavailableSinceMs: number | null = null;
+  #started = false;
   #draining = false;
   #stopped = false;
-  #beating: Promise<boolean> | null = null;
-  #beatAgain = false;
-  #cancelBeat: Cancel = () => undefined;
+  #heartbeatRunning: Promise<boolean> | null = null;
+  #isHeartbeatRequested = false;
+  #cancelHeartbeat: Cancel = () => undefined;
   /** Shards on their way to or from this node: their locks are held without an actor for a while. */
   readonly #moving = new Set<number>();
   #rebalancing: Promise<void> | null = null;
   /** Under way side by side: what one giver let go need not wait until what another gave is taken. */
-  readonly #takes = new Set<Promise<unknown>>();
-  #rebalanceAgain = false;
-  readonly #settled = new Signal();
+  readonly #acquisitions = new Set<Promise<unknown>>();
+  #isRebalanceRequested = false;
+  readonly #settled = new Deferred();
 
   constructor(parts: MembershipParts) {
     this.#parts = parts;
@@ -103,13 +106,14 @@ export class Membership {
 
   /** Joins. Resolves when this node has what is due to it, or nothing is yet. */
   async start(): Promise<void> {
-    this.#beatLater(0);
-    await this.#settled.given;
+    this.#started = true;
+    this.#scheduleHeartbeat(0);
+    await this.#settled.promise;
   }
 
-  /** There may be shards to take: looks at once. */
+  /** There may be shards to take: looks at once. Before the start nothing is looked at. */
   nudge(): void {
-    this.#beatWithin(0);
+    this.#heartbeatWithin(0);
   }
 
   /** Gives every shard away and takes no more; the node stays in the roster as draining. */
@@ -117,8 +121,8 @@ export class Membership {
     if (!this.#draining) this.#parts.log.info('draining');
     this.#draining = true;
     // Others plan without this node before it gives. What was begun before does not know that it drains.
-    await this.#beating;
-    await this.#beat();
+    await this.#heartbeatRunning;
+    await this.#joinHeartbeat();
     await this.#untilNothingMoves();
     await this.#rebalance();
   }
@@ -128,14 +132,14 @@ export class Membership {
     const { holder, locks, roster, channels, settings, log } = this.#parts;
     await this.drain();
     this.#stopped = true;
-    this.#settled.give();
-    this.#cancelBeat();
-    await this.#beating;
+    this.#settled.resolve();
+    this.#cancelHeartbeat();
+    await this.#heartbeatRunning;
     await this.#untilNothingMoves();
-    const left = locks.held();
+    const left = locks.locked();
     holder.drop(holder.owned());
     await this.#quietly('leave', async () => {
-      await roster.disown(settings.id, left);
+      await roster.clearOwner(settings.id, left);
       await roster.leave(settings.id);
     });
     await locks.release(left);
@@ -151,99 +155,101 @@ export class Membership {
   }
 
   /** The next heartbeat comes no later than in so many milliseconds, or right after one that is under way. */
-  #beatWithin(delayMs: number): void {
-    if (this.#stopped) return;
-    if (this.#beating !== null) {
-      this.#beatAgain = true;
+  #heartbeatWithin(delayMs: number): void {
+    if (!this.#started || this.#stopped) return;
+    if (this.#heartbeatRunning !== null) {
+      this.#isHeartbeatRequested = true;
       return;
     }
-    this.#cancelBeat();
-    this.#beatLater(delayMs);
+    this.#cancelHeartbeat();
+    this.#scheduleHeartbeat(delayMs);
   }
 
-  #beatLater(delayMs: number): void {
-    this.#cancelBeat = this.#parts.time.after(delayMs, () => void this.#beatOnce());
+  #scheduleHeartbeat(delayMs: number): void {
+    this.#cancelHeartbeat = this.#parts.time.after(delayMs, () => void this.#runHeartbeat());
   }
 
-  async #beatOnce(): Promise<void> {
+  async #runHeartbeat(): Promise<void> {
     // Nobody plans by what an earlier heartbeat read.
-    if (await this.#beat()) void this.#rebalance();
+    if (await this.#joinHeartbeat()) void this.#rebalance();
     if (this.#stopped) return;
-    this.#cancelBeat();
-    const delayMs = this.#beatAgain ? 0 : this.#parts.settings.heartbeatMs;
-    this.#beatAgain = false;
-    this.#beatLater(delayMs);
+    this.#cancelHeartbeat();
+    const delayMs = this.#isHeartbeatRequested ? 0 : this.#parts.settings.heartbeatMs;
+    this.#isHeartbeatRequested = false;
+    this.#scheduleHeartbeat(delayMs);
   }
 
   /** One at a time. Tells whether the roster was read. */
-  #beat(): Promise<boolean> {
-    this.#beating ??= this.#heartbeat().finally(() => (this.#beating = null));
-    return this.#beating;
+  #joinHeartbeat(): Promise<boolean> {
+    this.#heartbeatRunning ??= this.#heartbeat().finally(() => (this.#heartbeatRunning = null));
+    return this.#heartbeatRunning;
   }
 
   async #heartbeat(): Promise<boolean> {
     const { locks, holder, roster, settings, events, log } = this.#parts;
-    // A shard that this node cannot work on is for others, or for nobody while the store is away.
+    // A shard that this node cannot work on is for others, or for nobody while the store is unavailable.
     const stuck = holder.stuckFor(settings.leaseMs);
     if (stuck.length > 0) {
       log.warn({ shards: stuck }, 'shards could not be claimed from for a lease: they are given up');
       holder.drop(stuck);
       await locks.release(stuck);
     }
-    void this.#probeTable();
-    const lost = await locks.extend(FRESH_OF_BEAT * settings.heartbeatMs);
+    void this.#probePostgres();
+    const lost = await locks.extend(FRESH_OF_HEARTBEAT * settings.heartbeatMs);
     this.#reconcile(lost);
     if (locks.troubleMs > 0) await locks.probe();
     if (lost.length > 0) {
       log.warn({ shards: lost }, 'leases lapsed');
-      events.onLapsed(lost.length, lost);
+      events.onExpired(lost.length, lost);
     }
     return this.#quietly('heartbeat', async () => {
       const about = {
         name: settings.name,
         uptimeMs: Math.round(this.#parts.time.monotonicMs() - this.#startedAtMs),
         draining: this.#draining,
-        able: this.#tableAwayMs() === null && locks.troubleMs < settings.leaseMs,
+        able: this.#postgresUnavailableMs() === null && locks.troubleMs < settings.leaseMs,
       };
-      this.#view = await roster.beat(settings.id, about, holder.owned());
+      this.#view = await roster.heartbeat(settings.id, about, holder.owned());
       events.onView?.(this.#view);
     });
   }
 
-  /** The others hear at once that the table is out of this node's reach. */
-  async #probeTable(): Promise<void> {
-    const { probeTable, isTableAvailable, settings } = this.#parts;
+  /** The others hear at once that PostgreSQL is out of this node's reach. */
+  async #probePostgres(): Promise<void> {
+    const { probePostgres: probeTable, isPostgresAvailable: isTableAvailable, settings } = this.#parts;
     const withinMs = Math.max(MIN_PROBE_MS, PROBE_OF_LEASE * settings.leaseMs);
-    await probeTable(FRESH_OF_BEAT * settings.heartbeatMs, withinMs);
-    if (!isTableAvailable() && this.#tableAwaySinceMs === null) this.nudge();
+    await probeTable(FRESH_OF_HEARTBEAT * settings.heartbeatMs, withinMs);
+    if (!isTableAvailable() && this.#postgresUnavailableSinceMs === null) this.nudge();
   }
 
-  /** For how long the table has been out of this node's reach, as far as heartbeats saw; null when it is not. */
-  #tableAwayMs(): number | null {
-    const { time, isTableAvailable } = this.#parts;
-    if (isTableAvailable()) this.#tableAwaySinceMs = null;
-    else this.#tableAwaySinceMs ??= time.monotonicMs();
-    return this.#tableAwaySinceMs === null ? null : time.monotonicMs() - this.#tableAwaySinceMs;
+  /** For how long PostgreSQL has been out of this node's reach, as far as heartbeats saw; null when it is not. */
+  #postgresUnavailableMs(): number | null {
+    const { time, isPostgresAvailable: isTableAvailable } = this.#parts;
+    if (isTableAvailable()) this.#postgresUnavailableSinceMs = null;
+    else this.#postgresUnavailableSinceMs ??= time.monotonicMs();
+    return this.#postgresUnavailableSinceMs === null ? null : time.monotonicMs() - this.#postgresUnavailableSinceMs;
   }
 
   /**
    * Whether this node can work on shards. `perhaps`: it cannot, and the others may have had no time yet to say that they cannot either. A
-   * store that is away for all is away for each of them at a slightly different time: whoever notices first does not give yet.
+   * store that is unavailable for all is away for each of them at a slightly different time: whoever notices first does not give yet.
    */
   #ability(): 'able' | 'perhaps' | 'unable' {
     const { locks, settings } = this.#parts;
     const { leaseMs, heartbeatMs } = settings;
-    const tableAwayMs = this.#tableAwayMs();
-    if (tableAwayMs === null && locks.troubleMs === 0) return 'able';
-    const isTablePatienceOver = (tableAwayMs ?? 0) >= TABLE_PATIENCE_BEATS * heartbeatMs;
-    return isTablePatienceOver || locks.troubleMs >= leaseMs + PATIENCE_BEATS * heartbeatMs ? 'unable' : 'perhaps';
+    const postgresUnavailableMs = this.#postgresUnavailableMs();
+    if (postgresUnavailableMs === null && locks.troubleMs === 0) return 'able';
+    const isPostgresPatienceOver = (postgresUnavailableMs ?? 0) >= POSTGRES_PATIENCE_HEARTBEATS * heartbeatMs;
+    return isPostgresPatienceOver || locks.troubleMs >= leaseMs + PATIENCE_HEARTBEATS * heartbeatMs
+      ? 'unable'
+      : 'perhaps';
   }
 
   /** Locks and actors belong together: neither outlives the other, except while a shard moves. */
   #reconcile(lost: readonly number[]): void {
     const { locks, holder } = this.#parts;
     holder.drop(lost);
-    const held = new Set(locks.held());
+    const held = new Set(locks.locked());
     const owned = holder.owned();
     holder.drop(owned.filter((shard) => !held.has(shard) && !this.#moving.has(shard)));
     const running = new Set(holder.owned());
@@ -253,7 +259,7 @@ export class Membership {
 
   async #untilNothingMoves(): Promise<void> {
     await this.#rebalancing;
-    await Promise.all(this.#takes);
+    await Promise.all(this.#acquisitions);
     // A heartbeat may have begun to give before the last take ended.
     await this.#rebalancing;
   }
@@ -261,66 +267,70 @@ export class Membership {
   /** Carries the plan out, save for what is on its way already; one at a time, and once more if asked for meanwhile. */
   #rebalance(): Promise<void> {
     if (this.#rebalancing !== null) {
-      this.#rebalanceAgain = true;
+      this.#isRebalanceRequested = true;
       return this.#rebalancing;
     }
     this.#rebalancing = this.#rebalanceOnce().finally(() => {
       this.#rebalancing = null;
-      const again = this.#rebalanceAgain;
-      this.#rebalanceAgain = false;
-      if (again && !this.#stopped) this.nudge();
+      const isRequested = this.#isRebalanceRequested;
+      this.#isRebalanceRequested = false;
+      if (isRequested && !this.#stopped) this.nudge();
     });
     return this.#rebalancing;
   }
 
   async #rebalanceOnce(): Promise<void> {
-    const { holder, settings, isTableAvailable } = this.#parts;
+    const { holder, settings, isPostgresAvailable: isTableAvailable, isRedisAvailable } = this.#parts;
     const { id, handoversMax } = settings;
     await this.#quietly('rebalance', async () => {
       const owned = new Set(holder.owned());
       const still = [...owned].filter((shard) => !this.#moving.has(shard));
-      if (this.#draining) return this.#give(still);
+      if (this.#draining) return this.#handOver(still);
       const view = this.#view;
       if (view === null) return;
       const members = eligibleMembers(view, settings);
-      const plan = planOwners(members, view.owners, newcomers(view, members));
+      const plan = planOwners(members, view.owners, joining(view, members));
       const isDue = (owner: string, shard: number): boolean =>
-        owner === id && !owned.has(shard) && !this.#moving.has(shard) && isFree(view, shard, id);
+        owner === id &&
+        !owned.has(shard) &&
+        !this.#moving.has(shard) &&
+        isFree(view, shard, id) &&
+        isRedisAvailable(shard);
       const ability = this.#ability();
       const most = isStarting(view, settings) || ability === 'unable' ? owned.size : handoversMax;
       if (ability !== 'perhaps')
-        await this.#give(still.filter((shard) => view.owners[shard] === id && plan[shard] !== id).slice(0, most));
+        await this.#handOver(still.filter((shard) => view.owners[shard] === id && plan[shard] !== id).slice(0, most));
       if (!isTableAvailable()) return;
-      this.#beginTake(plan.flatMap((owner, shard) => (isDue(owner, shard) ? [shard] : [])));
+      this.#startAcquiring(plan.flatMap((owner, shard) => (isDue(owner, shard) ? [shard] : [])));
     });
   }
 
-  #beginTake(shards: readonly number[]): void {
+  #startAcquiring(shards: readonly number[]): void {
     const taking = this.#quietly('take', async () => {
-      await this.#take(shards);
+      await this.#acquire(shards);
     }).then((isDone) => {
-      this.#takes.delete(taking);
-      if (isDone && this.#takes.size === 0) this.#settled.give();
+      this.#acquisitions.delete(taking);
+      if (isDone && this.#acquisitions.size === 0) this.#settled.resolve();
     });
-    this.#takes.add(taking);
+    this.#acquisitions.add(taking);
   }
 
-  async #give(shards: readonly number[]): Promise<void> {
+  async #handOver(shards: readonly number[]): Promise<void> {
     if (shards.length === 0) return;
     const { holder, roster, locks, channels, settings, events, time } = this.#parts;
     const startedAtMs = time.monotonicMs();
-    events.onGiving?.(shards);
+    events.onHandingOver?.(shards);
     await this.#whileMoving(shards, async () => {
-      await holder.give(shards);
+      await holder.handOver(shards);
       // The name first: or it could be taken off after the next owner has written its own.
-      await this.#quietly('disown', () => roster.disown(settings.id, shards));
+      await this.#quietly('disown', () => roster.clearOwner(settings.id, shards));
       await locks.release(shards);
     });
     await channels.announceFree();
-    events.onGiven(shards.length, time.monotonicMs() - startedAtMs);
+    events.onHandedOver(shards.length, time.monotonicMs() - startedAtMs);
   }
 
-  async #take(shards: readonly number[]): Promise<void> {
+  async #acquire(shards: readonly number[]): Promise<void> {
     if (shards.length === 0) return;
     const { holder, roster, locks, settings, events, time } = this.#parts;
     const startedAtMs = time.monotonicMs();
@@ -328,21 +338,21 @@ export class Membership {
     const locked = await locks.acquire(shards);
     // The others may be tried again by the next heartbeat, while these are taken.
     for (const shard of shards) if (!locked.includes(shard)) this.#moving.delete(shard);
-    if (locked.length < shards.length && locks.troubleMs === 0) this.#beatWithin(LOCKED_PAUSE_MS);
+    if (locked.length < shards.length && locks.troubleMs === 0) this.#heartbeatWithin(LOCKED_PAUSE_MS);
     if (locked.length === 0) return;
-    let taken: number[] = [];
+    let acquired: number[] = [];
     await this.#whileMoving(locked, async () => {
       try {
-        taken = await holder.take(locked);
-        await roster.own(settings.id, taken);
+        acquired = await holder.acquire(locked);
+        await roster.setOwner(settings.id, acquired);
       } finally {
-        const others = locked.filter((shard) => !taken.includes(shard));
+        const others = locked.filter((shard) => !acquired.includes(shard));
         if (others.length > 0) await locks.release(others);
       }
-      events.onTaken(taken.length, time.monotonicMs() - startedAtMs, taken);
+      events.onAcquired(acquired.length, time.monotonicMs() - startedAtMs, acquired);
     });
     // A transaction of the former owner holds on to the others.
-    if (taken.length < locked.length) this.#beatWithin(GRANT_PAUSE_MS);
+    if (acquired.length < locked.length) this.#heartbeatWithin(GRANT_PAUSE_MS);
   }
 
   async #whileMoving(shards: readonly number[], work: () => Promise<void>): Promise<void> {
@@ -354,7 +364,7 @@ export class Membership {
     }
   }
 
-  /** A store that is away is known to those who watch it, and the next heartbeat tries again. */
+  /** A store that is unavailable is known to those who watch it, and the next heartbeat tries again. */
   async #quietly(what: string, work: () => Promise<unknown>): Promise<boolean> {
     try {
       await work();

@@ -18,15 +18,15 @@ interface Run {
  * For `newcomers` nobody gives anything up. They keep what they have, and of the shards that are free they get what they lack of a share among
  * all, while the members are level among themselves: if not, what is free is on its way from one member to another.
  */
-export function planOwners(members: readonly string[], owners: Owners, newcomers: readonly string[] = []): string[] {
+export function planOwners(members: readonly string[], owners: Owners, joining: readonly string[] = []): string[] {
   const sorted = [...new Set(members)].sort();
   if (sorted.length === 0) return [];
-  const young = new Set(newcomers);
+  const young = new Set(joining);
   const present = new Set([...sorted, ...young]);
   const kept = owners.map((owner) => (owner !== null && present.has(owner) ? owner : null));
   if (kept.every((owner) => owner === null)) return equalRanges(sorted, kept.length);
   const plan = balanceBeside(young, sorted, kept);
-  if (young.size === 0 || !areLevel(sorted, kept)) return plan;
+  if (young.size === 0 || !isBalanced(sorted, kept)) return plan;
   const withoutFree = plan.map((owner, shard) => (kept[shard] === null ? null : owner));
   return fill(withoutFree, quotasOf([...sorted, ...young], withoutFree));
 }
@@ -41,7 +41,7 @@ function balanceBeside(young: ReadonlySet<string>, members: readonly string[], o
   return owners.map((owner) => (isYoung(owner) ? owner : (balanced.next().value ?? '')));
 }
 
-function areLevel(members: readonly string[], owners: Owners): boolean {
+function isBalanced(members: readonly string[], owners: Owners): boolean {
   const counts = countsOf(owners);
   const shares = members.map((member) => counts.get(member) ?? 0);
   return Math.max(...shares) - Math.min(...shares) <= 1;
@@ -50,7 +50,7 @@ function areLevel(members: readonly string[], owners: Owners): boolean {
 function balance(members: readonly string[], owners: Owners): string[] {
   const plan = [...owners];
   const quotas = quotasOf(members, plan);
-  for (const member of members) giveUp(plan, member, quotas.get(member) ?? 0);
+  for (const member of members) release(plan, member, quotas.get(member) ?? 0);
   return fill(plan, quotas);
 }
 
@@ -72,7 +72,7 @@ function quotasOf(members: readonly string[], plan: Owners): Map<string, number>
 }
 
 /** Frees what a member has beyond its quota: from its smallest run first and from that run's high end, so that runs stay long. */
-function giveUp(plan: (string | null)[], member: string, quota: number): void {
+function release(plan: (string | null)[], member: string, quota: number): void {
   const runs = runsOf(plan, member).sort((a, b) => a.length - b.length || b.start - a.start);
   let surplus = runs.reduce((sum, run) => sum + run.length, 0) - quota;
   for (const run of runs) {

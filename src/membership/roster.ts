@@ -2,7 +2,7 @@
 // wrong at any time, and each heartbeat says again what the node knows to be so.
 
 import type { Cluster, Redis } from 'ioredis';
-import { queueError, Script } from '../redis/script.js';
+import { redisError, Script } from '../redis/script.js';
 import type { Owners } from './plan.js';
 
 /** What a node tells of itself. */
@@ -11,7 +11,7 @@ export interface AboutNode {
   /** Since the process began, by its own clock. */
   readonly uptimeMs: number;
   readonly draining: boolean;
-  /** False when it could not work on a shard: the table or the lock servers are out of its reach. */
+  /** False when it could not work on a shard: PostgreSQL or the lock servers are out of its reach. */
   readonly able: boolean;
 }
 
@@ -37,7 +37,7 @@ export interface RosterSettings {
   readonly deathsRememberedMs: number;
 }
 
-const scripts = { beat: new Script('beat'), disown: new Script('disown') };
+const scripts = { heartbeat: new Script('heartbeat'), clearOwner: new Script('clear-owner') };
 
 export class Roster {
   readonly #redis: Redis | Cluster;
@@ -56,11 +56,11 @@ export class Roster {
     this.#keys = { members: `${tag}:members`, about: `${tag}:about`, owners: `${tag}:owners`, deaths: `${tag}:deaths` };
   }
 
-  /** Says that the node is there and owns these shards, and reads the roster. Throws QUEUE_UNAVAILABLE when Redis is away. */
-  async beat(id: string, about: AboutNode, owned: readonly number[]): Promise<RosterView> {
+  /** Says that the node is there and owns these shards, and reads the roster. Throws REDIS_UNAVAILABLE when Redis is unavailable. */
+  async heartbeat(id: string, about: AboutNode, owned: readonly number[]): Promise<RosterView> {
     const { members, about: abouts, owners, deaths } = this.#keys;
     const { leaseMs, deathsRememberedMs } = this.#settings;
-    const reply = (await scripts.beat.run(
+    const reply = (await scripts.heartbeat.run(
       this.#redis,
       [members, abouts, owners, deaths],
       [id, JSON.stringify(about), leaseMs, deathsRememberedMs, ...owned],
@@ -69,14 +69,14 @@ export class Roster {
   }
 
   /** Says that the node took shards, ahead of its next heartbeat. */
-  async own(id: string, shards: readonly number[]): Promise<void> {
+  async setOwner(id: string, shards: readonly number[]): Promise<void> {
     if (shards.length === 0) return;
     await this.#guarded(() => this.#redis.hset(this.#keys.owners, ...shards.flatMap((shard) => [String(shard), id])));
   }
 
   /** Takes the node's name off shards, where no other name stands there by now. */
-  async disown(id: string, shards: readonly number[]): Promise<void> {
-    if (shards.length > 0) await scripts.disown.run(this.#redis, [this.#keys.owners], [id, ...shards]);
+  async clearOwner(id: string, shards: readonly number[]): Promise<void> {
+    if (shards.length > 0) await scripts.clearOwner.run(this.#redis, [this.#keys.owners], [id, ...shards]);
   }
 
   /** Takes the node out. */
@@ -105,7 +105,7 @@ export class Roster {
     try {
       return await work();
     } catch (error) {
-      throw queueError(error);
+      throw redisError(error);
     }
   }
 }

@@ -12,7 +12,7 @@ import type { Fenced, Fencing } from './fencing.js';
 
 export interface HolderSettings {
   readonly shards: number;
-  readonly touchMs: number;
+  readonly extendVisibilityMs: number;
   readonly drainMs: number;
   /** How long a shard that is given away waits for what is under way, before its next owner may have it. */
   readonly handoverMs: number;
@@ -25,9 +25,9 @@ interface Renewal {
 }
 
 export class ShardHolder {
-  readonly #fencing: Pick<Fencing, 'take' | 'renew' | 'overtaken'>;
+  readonly #fencing: Pick<Fencing, 'acquire' | 'renew' | 'superseded'>;
   readonly #sweeper: Pick<Sweeper, 'add' | 'remove' | 'stop'>;
-  readonly #channels: Pick<Channels, 'hearOf' | 'hearNoMoreOf'>;
+  readonly #channels: Pick<Channels, 'subscribe' | 'unsubscribe'>;
   readonly #time: ProcessTime;
   readonly #settings: HolderSettings;
   readonly #log: Logger;
@@ -36,13 +36,13 @@ export class ShardHolder {
   readonly #leaving = new Map<number, ShardActor>();
   readonly #renewals: GroupCommit<Renewal, number | null>;
   #parts: ActorParts | null = null;
-  #cancelTouch: Cancel = () => undefined;
+  #cancelExtension: Cancel = () => undefined;
   #stopping: Promise<void> | null = null;
 
   constructor(parts: {
-    fencing: Pick<Fencing, 'take' | 'renew' | 'overtaken'>;
+    fencing: Pick<Fencing, 'acquire' | 'renew' | 'superseded'>;
     sweeper: Pick<Sweeper, 'add' | 'remove' | 'stop'>;
-    channels: Pick<Channels, 'hearOf' | 'hearNoMoreOf'>;
+    channels: Pick<Channels, 'subscribe' | 'unsubscribe'>;
     time: ProcessTime;
     settings: HolderSettings;
     log: Logger;
@@ -61,7 +61,7 @@ export class ShardHolder {
   /** Gives what actors are made of, which need the holder themselves. Before the first `take`. */
   start(parts: ActorParts): void {
     this.#parts = parts;
-    this.#touchLater();
+    this.#extendVisibilityLater();
   }
 
   /** Shards whose actors run, in order. */
@@ -80,36 +80,36 @@ export class ShardHolder {
   }
 
   /**
-   * Takes shards over: new epochs, fences, actors; nothing else is read. Gives those that this node has now. Throws when a store is away:
+   * Takes shards over: new epochs, fences, actors; nothing else is read. Gives those that this node has now. Throws when a store is unavailable:
    * then none was taken.
    */
-  async take(shards: readonly number[]): Promise<number[]> {
+  async acquire(shards: readonly number[]): Promise<number[]> {
     if (shards.length === 0 || this.#stopping !== null) return [];
     const startedAtMs = this.#time.monotonicMs();
     // Before an actor claims for the first time, it hears of what comes in behind the claim's back.
-    const hearing = this.#channels.hearOf(shards);
-    const { epochs, lost } = await this.#takeOrHearNoMore(shards);
+    const hearing = this.#channels.subscribe(shards);
+    const { epochs, lost } = await this.#acquireOrUnsubscribe(shards);
     await hearing;
     for (const [shard, epoch] of epochs) this.#sweeper.add(this.#actorOf(shard, epoch), lost.has(shard));
     const durationMs = Math.round(this.#time.monotonicMs() - startedAtMs);
-    const taken = [...epochs.keys()];
-    if (taken.length > 0) this.#log.info({ shards: taken, queueLost: lost.size, durationMs }, 'shards taken');
-    return taken;
+    const acquired = [...epochs.keys()];
+    if (acquired.length > 0) this.#log.info({ shards: acquired, redisLost: lost.size, durationMs }, 'shards taken');
+    return acquired;
   }
 
-  async #takeOrHearNoMore(shards: readonly number[]): Promise<Fenced> {
+  async #acquireOrUnsubscribe(shards: readonly number[]): Promise<Fenced> {
     let fenced: Fenced = { epochs: new Map(), lost: new Set() };
     try {
-      fenced = await this.#fencing.take(shards);
+      fenced = await this.#fencing.acquire(shards);
       return fenced;
     } finally {
       const others = shards.filter((shard) => !fenced.epochs.has(shard) && !this.#actors.has(shard));
-      if (others.length > 0) void this.#channels.hearNoMoreOf(others);
+      if (others.length > 0) void this.#channels.unsubscribe(others);
     }
   }
 
   /** Stops claiming from shards and waits a moment for what is under way. From then on another node may have them. */
-  async give(shards: readonly number[]): Promise<void> {
+  async handOver(shards: readonly number[]): Promise<void> {
     const startedAtMs = this.#time.monotonicMs();
     const actors = this.#halt(shards);
     await Promise.all(
@@ -144,24 +144,24 @@ export class ShardHolder {
    * The epoch to go on with for a shard whose epoch Redis refused: a new one when its state is gone, the present one when that is newer
    * than the refused one, which a claim that was under way during a renewal cannot know. Null when the shard has another owner by now.
    */
-  refence(shard: number, refusedEpoch: number): Promise<number | null> {
+  renewEpoch(shard: number, refusedEpoch: number): Promise<number | null> {
     return this.#renewals.add({ shard, refusedEpoch });
   }
 
-  /** Redis went away: what it will have when it is back may be older than what it was told. */
-  redisIsAway(): void {
-    for (const actor of this.#actors.values()) actor.distrust();
+  /** The Redis server of these shards became unavailable: what it will have when it is back may be older than what it was told. */
+  onRedisUnavailable(isConcerned: (shard: number) => boolean): void {
+    for (const [shard, actor] of this.#actors) if (isConcerned(shard)) actor.suspend();
   }
 
   /**
-   * Redis is back after it was away: every shard gets a new epoch and is fenced again. If it is another run of Redis, the fence says so, and
-   * the shard is filled again from the table.
+   * The Redis server of these shards is back after it was unavailable: each gets a new epoch and is fenced again. If it is another run of Redis, the
+   * fence says so, and the shard is filled again from PostgreSQL.
    */
-  async redisIsBack(): Promise<void> {
-    const shards = this.owned();
+  async onRedisBack(isConcerned: (shard: number) => boolean): Promise<void> {
+    const shards = this.owned().filter(isConcerned);
     const renewals = shards.map((shard) => ({ shard, refusedEpoch: null }));
     const epochs = await this.#renewals.addAll(renewals);
-    // The others have another owner by the table.
+    // The others have another owner by PostgreSQL.
     this.drop(shards.filter((_, index) => epochs[index] === null));
   }
 
@@ -174,7 +174,7 @@ export class ShardHolder {
   async #stop(): Promise<void> {
     this.#halt(this.owned());
     await Promise.all([...this.#leaving.values()].map((actor) => this.#stopActor(actor)));
-    this.#cancelTouch();
+    this.#cancelExtension();
     await this.#sweeper.stop();
   }
 
@@ -207,29 +207,32 @@ export class ShardHolder {
       this.#actors.delete(actor.shard);
       this.#leaving.set(actor.shard, actor);
     }
-    if (halted.length > 0) void this.#channels.hearNoMoreOf(halted.map((actor) => actor.shard));
+    if (halted.length > 0) void this.#channels.unsubscribe(halted.map((actor) => actor.shard));
     return halted;
   }
 
-  #touchLater(): void {
-    this.#cancelTouch = this.#time.after(this.#settings.touchMs, () => {
-      this.#touchLater();
+  #extendVisibilityLater(): void {
+    this.#cancelExtension = this.#time.after(this.#settings.extendVisibilityMs, () => {
+      this.#extendVisibilityLater();
       for (const [shard, actor] of this.#leaving) if (actor.inFlight === 0) this.#leaving.delete(shard);
-      // What cannot be touched while Redis is away lapses, and the table is asked before it is sent again.
-      void Promise.allSettled([...this.#actors.values(), ...this.#leaving.values()].map((actor) => actor.touch()));
-      void this.#compareWithTable();
+      // What cannot be touched while Redis is unavailable lapses, and PostgreSQL is asked before it is sent again.
+      void Promise.allSettled(
+        [...this.#actors.values(), ...this.#leaving.values()].map((actor) => actor.extendVisibility()),
+      );
+      void this.#compareWithPostgres();
     });
   }
 
   /**
-   * A grant may reach the table late, when the node that asked for it has long lost the lock: then the queue still has this node's epoch and
-   * refuses nothing, while the table names another. Nobody would be harmed, but no schedule of the shard could fire.
+   * A grant may reach PostgreSQL late, when the node that asked for it has long lost the lock: then Redis still has this node's epoch and
+   * refuses nothing, while PostgreSQL names another. Nobody would be harmed, but no schedule of the shard could fire.
    */
-  async #compareWithTable(): Promise<void> {
+  async #compareWithPostgres(): Promise<void> {
     const held = new Map([...this.#actors].map(([shard, actor]) => [shard, actor.epoch]));
     if (held.size === 0 || this.#stopping !== null) return;
     try {
-      for (const shard of await this.#fencing.overtaken(held)) this.#actors.get(shard)?.overtaken(held.get(shard) ?? 0);
+      for (const shard of await this.#fencing.superseded(held))
+        this.#actors.get(shard)?.superseded(held.get(shard) ?? 0);
     } catch (error) {
       if (!(error instanceof CarillonError)) this.#log.error({ err: error }, 'epochs could not be compared');
     }
@@ -255,8 +258,8 @@ export class ShardHolder {
       this.#sweeper.add(actor, lost.has(shard));
     }
     this.#log.warn(
-      { renewed: epochs.size, taken: held.size - epochs.size, queueLost: lost.size },
-      'epochs renewed after the queue was away or lost',
+      { renewed: epochs.size, acquired: held.size - epochs.size, redisLost: lost.size },
+      'epochs renewed after Redis was unavailable or lost',
     );
     return epochs;
   }

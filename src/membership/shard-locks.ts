@@ -70,7 +70,7 @@ export class ShardLocks {
   }
 
   /** Shards whose locks are held and have not lapsed. */
-  held(): number[] {
+  locked(): number[] {
     const nowMs = this.#time.monotonicMs();
     return this.#groups.flatMap((group) => (this.#endMs(group) > nowMs ? group.shards : []));
   }
@@ -107,15 +107,15 @@ export class ShardLocks {
   acquire(shards: readonly number[]): Promise<number[]> {
     return this.#inTurn(async () => {
       if (await this.#acquireGroup(shards)) return [...shards];
-      const taken: number[] = [];
+      const acquired: number[] = [];
       for (const few of chunks(shards, SMALL_GROUP)) {
-        if (few.length < shards.length && (await this.#acquireGroup(few))) taken.push(...few);
+        if (few.length < shards.length && (await this.#acquireGroup(few))) acquired.push(...few);
         else if (few.length > 1) {
           const won = await Promise.all(few.map((shard) => this.#acquireGroup([shard])));
-          taken.push(...few.filter((_, index) => won[index]));
+          acquired.push(...few.filter((_, index) => won[index]));
         }
       }
-      return taken;
+      return acquired;
     });
   }
 
@@ -132,8 +132,8 @@ export class ShardLocks {
       );
       const nowMs = this.#time.monotonicMs();
       this.#groups = kept.flat().filter((group) => this.#endMs(group) > nowMs);
-      const held = new Set(this.#groups.flatMap(({ shards }) => shards));
-      const lost = before.flatMap(({ shards }) => shards.filter((shard) => !held.has(shard)));
+      const locked = new Set(this.#groups.flatMap(({ shards }) => shards));
+      const lost = before.flatMap(({ shards }) => shards.filter((shard) => !locked.has(shard)));
       for (const shard of lost) this.#trustedUntilMs.delete(shard);
       return lost;
     });
@@ -157,7 +157,7 @@ export class ShardLocks {
   }
 
   /** For a cluster whose table says that no shard was ever granted: its empty lock servers need not wait. */
-  async vouchForEmptyServers(): Promise<void> {
+  async bootstrapEmptyServers(): Promise<void> {
     await Promise.allSettled(this.#clients.map((client) => client.set(`${this.#settings.keyPrefix}boot`, '0', 'NX')));
   }
 

@@ -7,7 +7,8 @@
 
 import type pg from 'pg';
 import { cancelStatement } from './cancel-statement.js';
-import { codeOf, tableError, type TypedQuery } from './database.js';
+import { codeOf, databaseError, type TypedQuery } from './database.js';
+import type { ProcessTime } from '../domain/clock.js';
 
 /** How long after its timeout the server may end a statement before it is told to. */
 const SERVER_LATE_MS = 250;
@@ -32,14 +33,16 @@ export class StatementUnderWay<Row extends object> {
   /** Rejects with BudgetSpent when the server ended it for its time, or was told to cancel it. */
   readonly rows: Promise<Row[]>;
   readonly #client: pg.Client;
+  readonly #time: ProcessTime;
   readonly #givenUp = rejection();
   #broken: Error | null = null;
   #isCanceled = false;
 
-  /** Sends it. `untilMs` is a time of performance.now(). */
-  constructor(client: pg.Client, query: TypedQuery<Row>, untilMs: number) {
+  /** Sends it. `untilMs` is by the process's time. */
+  constructor(client: pg.Client, query: TypedQuery<Row>, untilMs: number, time: ProcessTime) {
     this.#client = client;
-    this.rows = this.#run(query, Math.max(1, Math.ceil(untilMs - performance.now())));
+    this.#time = time;
+    this.rows = this.#run(query, Math.max(1, Math.ceil(untilMs - time.monotonicMs())));
   }
 
   /** Why the connection must not be used again; null when it may. */
@@ -53,16 +56,16 @@ export class StatementUnderWay<Row extends object> {
     this.#isCanceled = true;
     // The message may arrive when the statement has ended by itself: it must not hit the connection's next one.
     this.#broken = new Error('its statement was canceled');
-    const limit = setTimeout(() => {
+    const cancelLimit = this.#time.after(CANCELED_MS, () => {
       // A server that does not answer: the client would wait with its end for the statements that it has sent.
       this.#client.connection.stream.destroy();
       this.#givenUp.reject(new BudgetSpent());
-    }, CANCELED_MS);
-    void Promise.allSettled([this.rows, cancelStatement(this.#client)]).then(() => clearTimeout(limit));
+    });
+    void Promise.allSettled([this.rows, cancelStatement(this.#client, this.#time)]).then(cancelLimit);
   }
 
   async #run(query: TypedQuery<Row>, leftMs: number): Promise<Row[]> {
-    const late = setTimeout(() => this.cancel(), leftMs + SERVER_LATE_MS);
+    const cancelLate = this.#time.after(leftMs + SERVER_LATE_MS, () => this.cancel());
     const begin = this.#client.query(`begin transaction read only; set local statement_timeout = ${leftMs}`);
     const found = this.#client.query<Row>(query);
     const commit = this.#client.query('commit');
@@ -78,9 +81,9 @@ export class StatementUnderWay<Row extends object> {
       if (codeOf(error) === QUERY_CANCELED) throw new BudgetSpent();
       // The commit ended the transaction, whatever failed in it; if it did not get through, the connection is lost.
       await commit.catch((cause: unknown) => (this.#broken ??= new Error('the connection is lost', { cause })));
-      throw tableError(error);
+      throw databaseError(error);
     } finally {
-      clearTimeout(late);
+      cancelLate();
     }
   }
 }

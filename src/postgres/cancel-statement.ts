@@ -5,6 +5,7 @@
 import type { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
 import pg from 'pg';
+import type { ProcessTime } from '../domain/clock.js';
 
 /** How long the server may take to accept the message; it closes the connection when it did. */
 const CANCEL_TIMEOUT_MS = 1_000;
@@ -31,18 +32,18 @@ interface Backend {
  * Asks the server to cancel what runs on the client's connection; resolves when the server has taken notice, or cannot
  * be reached. The message may arrive after the statement ended, so the connection must not be used for another one.
  */
-export function cancelStatement(client: pg.Client): Promise<void> {
+export function cancelStatement(client: pg.Client, time: ProcessTime): Promise<void> {
   const { host, port, ssl, sslNegotiation, processID, secretKey } = client as unknown as Backend;
   if (processID === null || secretKey === null) return Promise.resolve();
   const connection = new pg.Connection({ ssl, sslNegotiation } as pg.ClientConfig) as unknown as CancelConnection;
   const isTls = ssl !== false && ssl !== undefined && ssl !== null;
   return new Promise((resolve) => {
     const end = (): void => {
-      clearTimeout(limit);
+      cancelLimit();
       connection.stream.destroy();
       resolve();
     };
-    const limit = setTimeout(end, CANCEL_TIMEOUT_MS);
+    const cancelLimit = time.after(CANCEL_TIMEOUT_MS, end);
     connection.on('error', end);
     connection.once('end', end);
     connection.once('connect', () => {

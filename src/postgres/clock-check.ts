@@ -1,9 +1,10 @@
 // Compares Redis's clock, which decides what is due, with PostgreSQL's and the node's own. One of the three that is far from the others is
 // somebody's mistake: it is told, and nothing is deleted while it lasts, since what looks old may not be.
 
-import type { Clock } from '../domain/clock.js';
+import type { Cancel, Clock, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import type { Database } from './database.js';
+import { every } from '../time/waiting.js';
 
 /** Each clock minus Redis's, in milliseconds. */
 export interface ClockDifferences {
@@ -12,6 +13,7 @@ export interface ClockDifferences {
 }
 
 export interface ClockCheckSettings {
+  readonly time: ProcessTime;
   readonly everyMs: number;
   /** Clocks that differ by more than this disagree. */
   readonly toleranceMs: number;
@@ -24,7 +26,7 @@ export class ClockCheck {
   readonly #clock: Clock;
   readonly #nodeClock: Clock;
   readonly #settings: ClockCheckSettings;
-  #timer: NodeJS.Timeout | null = null;
+  #cancelChecks: Cancel | null = null;
   #mostMs = 0;
 
   /** `clock`: Redis's. `nodeClock`: the node's own wall clock. */
@@ -44,19 +46,19 @@ export class ClockCheck {
     // PostgreSQL that is unavailable is noticed and told by those who work with it.
     const check = (): void => void this.agree().catch(() => undefined);
     check();
-    this.#timer ??= setInterval(check, this.#settings.everyMs);
+    this.#cancelChecks ??= every(this.#settings.time, this.#settings.everyMs, check);
   }
 
   stop(): void {
-    if (this.#timer !== null) clearInterval(this.#timer);
-    this.#timer = null;
+    this.#cancelChecks?.();
+    this.#cancelChecks = null;
   }
 
-  /** Compares the clocks now. Throws TABLE_UNAVAILABLE when PostgreSQL does not answer. */
+  /** Compares the clocks now. Throws POSTGRES_UNAVAILABLE when PostgreSQL does not answer. */
   async agree(): Promise<boolean> {
     const beforeMs = this.#clock.nowMs();
     const [row] = await this.#database.run('select-clock');
-    if (row === undefined) throw new CarillonError('TABLE_UNAVAILABLE', 'PostgreSQL did not say what time it is');
+    if (row === undefined) throw new CarillonError('POSTGRES_UNAVAILABLE', 'PostgreSQL did not say what time it is');
     const nowMs = this.#clock.nowMs();
     // It was read somewhere between: what lies within is no difference.
     const postgresMs = row.at < beforeMs ? row.at - beforeMs : Math.max(0, row.at - nowMs);

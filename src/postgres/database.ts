@@ -1,9 +1,11 @@
-// The one way to PostgreSQL: a pool, statements by file, times as milliseconds, and one error for "the table is away".
+// The one way to PostgreSQL: a pool, statements by file, times as milliseconds, and one error for "PostgreSQL is unavailable".
 
 import pg from 'pg';
 import { CarillonError } from '../domain/errors.js';
 import { sql } from './sql.js';
 import type { Statements } from './statements.js';
+import type { ProcessTime } from '../domain/clock.js';
+import { pause } from '../time/waiting.js';
 
 /** Connections that are kept open when idle: opening one, and its first look at the partitions, takes tens of milliseconds on a busy machine. */
 const KEPT_CONNECTIONS = 4;
@@ -31,6 +33,7 @@ export interface TransactionLimits {
 
 export interface DatabaseSettings {
   readonly url: string;
+  readonly time: ProcessTime;
   /** The name by which others see these connections in pg_stat_activity; the program's when left out. */
   readonly name?: string;
   /** Of every transaction that is not said to be a long one; none when left out. */
@@ -52,7 +55,7 @@ export type Given<Name extends StatementName> =
 
 /** What runs statements: the pool, or one connection within a transaction. */
 export interface Queryable {
-  /** Runs <name>.sql. Throws CarillonError TABLE_UNAVAILABLE when PostgreSQL cannot be reached or is stopping. */
+  /** Runs <name>.sql. Throws CarillonError POSTGRES_UNAVAILABLE when PostgreSQL cannot be reached or is stopping. */
   run<Name extends StatementName>(name: Name, ...given: Given<Name>): Promise<Row<Name>[]>;
   /** Runs a statement given as text, for DDL. `timeoutMs`: when it may take longer than others. */
   text<Row extends object>(statement: string, values?: readonly unknown[], timeoutMs?: number): Promise<Row[]>;
@@ -64,11 +67,14 @@ export interface Queryable {
  * knows no names.
  */
 export class Database implements Queryable {
+  /** By which it waits. */
+  readonly time: ProcessTime;
   readonly #pool: pg.Pool;
   readonly #onError: (error: Error) => void;
   readonly #limits: TransactionLimits | null;
 
   constructor(settings: DatabaseSettings) {
+    this.time = settings.time;
     this.#limits = settings.limits ?? null;
     this.#pool = new pg.Pool({
       connectionString: settings.url,
@@ -86,11 +92,11 @@ export class Database implements Queryable {
   }
 
   async run<Name extends StatementName>(name: Name, ...given: Given<Name>): Promise<Row<Name>[]> {
-    return overConflicts(() => query(this.#pool, statement(name, ...given)));
+    return overConflicts(this.time, () => query(this.#pool, statement(name, ...given)));
   }
 
   async text<Row extends object>(text: string, values: readonly unknown[] = [], timeoutMs?: number): Promise<Row[]> {
-    return overConflicts(() => query(this.#pool, givenAsText<Row>(text, values, timeoutMs)));
+    return overConflicts(this.time, () => query(this.#pool, givenAsText<Row>(text, values, timeoutMs)));
   }
 
   /**
@@ -98,12 +104,12 @@ export class Database implements Queryable {
    * after another transaction got in the way (a deadlock, a lock that was held for too long).
    */
   transaction<Result>(work: (connection: Queryable) => Promise<Result>): Promise<Result> {
-    return overConflicts(() => this.#transaction(work, beginning(this.#limits)), this.#limits !== null);
+    return overConflicts(this.time, () => this.#transaction(work, beginning(this.#limits)), this.#limits !== null);
   }
 
   /** A transaction without limits: for changes of the schema. */
   longTransaction<Result>(work: (connection: Queryable) => Promise<Result>): Promise<Result> {
-    return overConflicts(() => this.#transaction(work, beginning(null)));
+    return overConflicts(this.time, () => this.#transaction(work, beginning(null)));
   }
 
   async #transaction<Result>(work: (connection: Queryable) => Promise<Result>, begin: string): Promise<Result> {
@@ -133,7 +139,7 @@ export class Database implements Queryable {
     } catch (error) {
       // What is away may be back elsewhere (a primary that was demoted): the pool connects anew.
       const { broken } = connectionState;
-      release(broken ?? (isAway(error) ? new Error('PostgreSQL was unavailable') : await rollBack(client)));
+      release(broken ?? (isUnavailable(error) ? new Error('PostgreSQL was unavailable') : await rollBack(client)));
       // Ended by its limit: that says why, and not the statement that found no connection.
       throw isPastLimit(broken) ? broken : error;
     }
@@ -188,14 +194,14 @@ function beginning(limits: TransactionLimits | null): string {
  * Tries again what PostgreSQL rolled back for the sake of another transaction; PostgreSQL is not unavailable then. `limited`: what stood
  * still for too long, or waited too long for another's lock, as well.
  */
-async function overConflicts<Result>(work: () => Promise<Result>, limited = false): Promise<Result> {
+async function overConflicts<Result>(time: ProcessTime, work: () => Promise<Result>, limited = false): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {
       return await work();
     } catch (error) {
       if (!isConflict(error) && !(limited && isPastLimit(error))) throw error;
-      if (tries === MAX_TRIES) throw away(error as Error);
-      await new Promise((resolve) => setTimeout(resolve, CONFLICT_PAUSE_MS * tries));
+      if (tries === MAX_TRIES) throw unavailable(error as Error);
+      await pause(time, CONFLICT_PAUSE_MS * tries);
     }
   }
 }
@@ -210,12 +216,12 @@ function isPastLimit(error: unknown): boolean {
   return ['55P03', '25P03'].includes(codeOf(error));
 }
 
-/** A connection of the pool. Throws TABLE_UNAVAILABLE. */
+/** A connection of the pool. Throws POSTGRES_UNAVAILABLE. */
 export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect();
   } catch (error) {
-    throw tableError(error);
+    throw databaseError(error);
   }
 }
 
@@ -233,7 +239,7 @@ async function query<Row extends object>(target: pg.Pool | pg.PoolClient, config
   try {
     return (await target.query<Row>(config)).rows;
   } catch (error) {
-    throw tableError(error);
+    throw databaseError(error);
   }
 }
 
@@ -247,20 +253,20 @@ const AWAY_NETWORK = /^(?:E(?:CONN|PIPE|TIMEDOUT|HOST|NET|NOTFOUND|AI_AGAIN|ADDR
 const AWAY_TEXT = /timeout|connection|not queryable|after calling end/i;
 
 /** Anything else is about the statement and is thrown as it is: trying the same again would fail again. */
-export function tableError(error: unknown): unknown {
+export function databaseError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const code = codeOf(error);
-  if (isStatementError(error)) return AWAY_STATE.test(code) ? away(error) : error;
-  return AWAY_NETWORK.test(code) || (code === '' && AWAY_TEXT.test(error.message)) ? away(error) : error;
+  if (isStatementError(error)) return AWAY_STATE.test(code) ? unavailable(error) : error;
+  return AWAY_NETWORK.test(code) || (code === '' && AWAY_TEXT.test(error.message)) ? unavailable(error) : error;
 }
 
-function away(error: Error): CarillonError {
-  return new CarillonError('TABLE_UNAVAILABLE', `the table (PostgreSQL) is away: ${error.message}`, { cause: error });
+function unavailable(error: Error): CarillonError {
+  return new CarillonError('POSTGRES_UNAVAILABLE', `PostgreSQL is unavailable: ${error.message}`, { cause: error });
 }
 
-/** Whether an error says that the table is away. */
-export function isAway(error: unknown): boolean {
-  return error instanceof CarillonError && error.code === 'TABLE_UNAVAILABLE';
+/** Whether an error says that PostgreSQL is unavailable. */
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof CarillonError && error.code === 'POSTGRES_UNAVAILABLE';
 }
 
 /** Whether PostgreSQL answered a statement with an error. */

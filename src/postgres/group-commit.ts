@@ -1,14 +1,15 @@
 // Turns concurrent writes into few large ones: whatever comes in while a group is being written forms the next group.
 //
 // A lone write goes out at once, and under load the time of one round trip is what gathers the next group, so that the waiting never
-// exceeds what the table itself needs. Where nobody waits at the other end, a group can also be told to leave some time after the one
+// exceeds what PostgreSQL itself needs. Where nobody waits at the other end, a group can also be told to leave some time after the one
 // before, so that several nodes on one table write few large groups rather than many small ones. Callers are told when their group is
 // committed.
 //
-// One bad item must not take its neighbours along: a group that the table refuses is written again in halves, until the item
+// One bad item must not take its neighbours along: a group that PostgreSQL refuses is written again in halves, until the item
 // that is at fault stands alone and its caller is told.
 
 import { CarillonError } from '../domain/errors.js';
+import type { ProcessTime } from '../domain/clock.js';
 
 export interface GroupCommitSettings<Item> {
   /** Most items of one group. */
@@ -20,7 +21,7 @@ export interface GroupCommitSettings<Item> {
   /** What an item weighs, such as its bytes; nothing when left out. */
   readonly weigh?: (item: Item) => number;
   /** A group begins no sooner than `forMs` after the one before began, unless `items` are waiting; at once when left out. */
-  readonly gather?: { readonly forMs: number; readonly items: number };
+  readonly gather?: { readonly time: ProcessTime; readonly forMs: number; readonly items: number };
 }
 
 /** Items that came together, and their results as they come in. */
@@ -126,10 +127,10 @@ export class GroupCommit<Item, Result> {
     const { gather } = this.#settings;
     if (gather === undefined || this.#gathering) return;
     this.#gathering = true;
-    setTimeout(() => {
+    gather.time.after(gather.forMs, () => {
       this.#gathering = false;
       this.#schedule();
-    }, gather.forMs);
+    });
   }
 
   /** How many of those that wait make up the next group, in order. */
@@ -158,7 +159,7 @@ export class GroupCommit<Item, Result> {
       const results = await this.#write(group.map((waiting) => waiting.item));
       group.forEach(({ together, index }, at) => together.settle(index, results[at] as Result));
     } catch (error) {
-      if (group.length === 1 || isStoreAway(error)) {
+      if (group.length === 1 || isStoreUnavailable(error)) {
         group.forEach(({ together }) => together.reject(error));
         return;
       }
@@ -170,6 +171,8 @@ export class GroupCommit<Item, Result> {
 }
 
 /** Nobody's fault: smaller groups would fare no better. */
-function isStoreAway(error: unknown): boolean {
-  return error instanceof CarillonError && (error.code === 'TABLE_UNAVAILABLE' || error.code === 'QUEUE_UNAVAILABLE');
+function isStoreUnavailable(error: unknown): boolean {
+  return (
+    error instanceof CarillonError && (error.code === 'POSTGRES_UNAVAILABLE' || error.code === 'REDIS_UNAVAILABLE')
+  );
 }

@@ -1,14 +1,19 @@
-// Care of the table: partitions made ahead, old ones dropped whole, expired keys and old changes of schedules forgotten.
+// Care of PostgreSQL: partitions made ahead, old ones dropped whole, expired keys and old changes of schedules forgotten.
 
 import type { Logger } from 'pino';
-import type { Clock } from '../domain/clock.js';
+import type { Cancel, Clock, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import type { ClockCheck } from './clock-check.js';
 import type { Database } from './database.js';
 import { dropOldPartitions, ensurePartitions, type PartitionBounds } from './partitions.js';
+import { every } from '../time/waiting.js';
+import { Summaries } from './summaries.js';
 
 export interface MaintenanceSettings {
+  readonly time: ProcessTime;
   readonly everyMs: number;
+  /** Left out: the indexes are summarized when the rest is done. */
+  readonly summarizeEveryMs?: number;
   readonly delayMaxMs: number;
   readonly retentionMs: number;
 }
@@ -31,7 +36,8 @@ export class Maintenance {
   readonly #settings: MaintenanceSettings;
   readonly #log: Logger;
   readonly #clocks: Pick<ClockCheck, 'agree'> | null;
-  #timer: NodeJS.Timeout | null = null;
+  readonly #summaries: Summaries;
+  #cancels: readonly Cancel[] = [];
   #underWay: Promise<void> = Promise.resolve();
 
   /** With `clocks` nothing is deleted while they disagree. */
@@ -43,6 +49,7 @@ export class Maintenance {
     clocks: Pick<ClockCheck, 'agree'> | null = null,
   ) {
     this.#database = database;
+    this.#summaries = new Summaries(database);
     this.#clock = clock;
     this.#settings = settings;
     this.#log = log;
@@ -50,15 +57,24 @@ export class Maintenance {
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => {
-      this.#underWay = this.#underWay.then(() => this.run()).catch((error: unknown) => this.#failed(error));
-    }, this.#settings.everyMs);
+    if (this.#cancels.length > 0) return;
+    const { everyMs, summarizeEveryMs } = this.#settings;
+    this.#cancels = [
+      this.#every(everyMs, () => this.run()),
+      ...(summarizeEveryMs === undefined ? [] : [this.#every(summarizeEveryMs, () => this.#summaries.run())]),
+    ];
   }
 
   async stop(): Promise<void> {
-    if (this.#timer !== null) clearInterval(this.#timer);
-    this.#timer = null;
+    for (const cancel of this.#cancels) cancel();
+    this.#cancels = [];
     await this.#underWay;
+  }
+
+  #every(periodMs: number, work: () => Promise<void>): Cancel {
+    return every(this.#settings.time, periodMs, () => {
+      this.#underWay = this.#underWay.then(work).catch((error: unknown) => this.#failed(error));
+    });
   }
 
   async run(): Promise<void> {
@@ -67,6 +83,7 @@ export class Maintenance {
     const onPostponed = (partitions: readonly string[]): void =>
       this.#log.warn({ partitions }, 'partitions are locked by somebody: left to the next time');
     const made = await ensurePartitions(this.#database, partitionBounds(nowMs, this.#settings), onPostponed);
+    await this.#summaries.run();
     if (this.#clocks !== null && !(await this.#clocks.agree())) {
       this.#log.error({ made }, 'the clocks of Redis, PostgreSQL and this node disagree: nothing old is deleted');
       return;
@@ -90,8 +107,8 @@ export class Maintenance {
   }
 
   #failed(error: unknown): void {
-    const isAway = error instanceof CarillonError;
-    if (isAway) this.#log.warn({ err: error }, 'table not maintained this time');
+    const isUnavailable = error instanceof CarillonError;
+    if (isUnavailable) this.#log.warn({ err: error }, 'table not maintained this time');
     else this.#log.error({ err: error }, 'table maintenance failed');
   }
 }

@@ -4,6 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { CarillonError, invariant } from '../domain/errors.js';
 import type { Database, Queryable } from './database.js';
 import { ensurePartitions, type PartitionBounds } from './partitions.js';
+import type { ProcessTime } from '../domain/clock.js';
+import { pause } from '../time/waiting.js';
 
 interface Migration {
   readonly version: number;
@@ -32,7 +34,7 @@ export interface MigrateSettings extends PartitionBounds {
 export async function migrate(database: Database, settings: MigrateSettings): Promise<void> {
   const migrations = readMigrations();
   await database.longTransaction(async (connection) => {
-    await lockMigrations(connection);
+    await lockMigrations(connection, database.time);
     await connection.text(
       `create table if not exists carillon_migrations (
          version integer primary key, name text not null, applied_at timestamptz(3) not null default now())`,
@@ -40,7 +42,7 @@ export async function migrate(database: Database, settings: MigrateSettings): Pr
   });
   for (const migration of migrations) {
     await database.longTransaction(async (connection) => {
-      await lockMigrations(connection);
+      await lockMigrations(connection, database.time);
       const applied = await appliedVersion(connection);
       refuseNewerSchema(applied, migrations.length);
       if (applied >= migration.version) return;
@@ -69,13 +71,13 @@ function readMigrations(): Migration[] {
 }
 
 /** Waits in short statements: a node that migrates for longer than one statement may take must not keep the others from starting. */
-async function lockMigrations(connection: Queryable): Promise<void> {
+async function lockMigrations(connection: Queryable, time: ProcessTime): Promise<void> {
   for (let tries = 0; tries < MAX_LOCK_TRIES; tries++) {
     const [row] = await connection.run('lock-migrations', { lock: MIGRATION_LOCK });
     if (row?.locked === true) return;
-    await new Promise((resolve) => setTimeout(resolve, LOCK_PAUSE_MS));
+    await pause(time, LOCK_PAUSE_MS);
   }
-  throw new CarillonError('TABLE_UNAVAILABLE', 'another node has been migrating for minutes');
+  throw new CarillonError('POSTGRES_UNAVAILABLE', 'another node has been migrating for minutes');
 }
 
 async function appliedVersion(connection: Queryable): Promise<number> {

@@ -43,7 +43,7 @@ export function weekStartMs(timeMs: number): number {
 }
 
 /**
- * Makes the missing partitions. Any number of nodes may do it at once; accepts and deliveries go on meanwhile. Throws TABLE_UNAVAILABLE
+ * Makes the missing partitions. Any number of nodes may do it at once; accepts and deliveries go on meanwhile. Throws POSTGRES_UNAVAILABLE
  * when one that is needed cannot be made now. Gives the names of those it made.
  */
 export async function ensurePartitions(
@@ -66,8 +66,8 @@ export async function ensurePartitions(
     return [];
   }
   throw new CarillonError(
-    'TABLE_UNAVAILABLE',
-    `the table cannot make the partition ${needed[0]?.name ?? ''}: somebody holds a lock on its parent for more than ${LOCK_WAIT}`,
+    'POSTGRES_UNAVAILABLE',
+    `PostgreSQL cannot make the partition ${needed[0]?.name ?? ''}: somebody holds a lock on its parent for more than ${LOCK_WAIT}`,
   );
 }
 
@@ -204,6 +204,9 @@ async function makePartition(connection: Queryable, table: string, name: string,
     `create table if not exists ${name} (like ${table} including defaults including constraints) ${STORAGE[table] ?? ''}`,
   );
   await connection.text(`alter table ${table} attach partition ${name} for values from ('${from}') to ('${to}')`);
+  // Attached indexes are made like their parents, whose storage cannot be changed; see summaries.ts.
+  const indexes = await connection.run('select-brin-indexes', { partition: name });
+  for (const index of indexes) await connection.text(`alter index ${index.name} set (autosummarize = off)`);
 }
 
 /** The week of an id's partition, in milliseconds since the epoch: for tests and tools. */

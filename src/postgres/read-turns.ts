@@ -2,11 +2,13 @@
 // moment.
 
 import { CarillonError } from '../domain/errors.js';
+import type { ProcessTime } from '../domain/clock.js';
 
 /** So many may wait for each turn that a tenant has. */
 const WAITING_PER_TURN = 16;
 
 export interface ReadTurnLimits {
+  readonly time: ProcessTime;
   /** Most lists that are read at once. */
   readonly all: number;
   /** Most of them for one tenant. */
@@ -60,12 +62,12 @@ export class ReadTurns {
   }
 
   #wait(tenantId: number, signal: AbortSignal): Promise<void> {
-    const { each, waitMs } = this.#limits;
+    const { time, each, waitMs } = this.#limits;
     const ahead = this.#waiting.filter((waiting) => waiting.tenantId === tenantId).length;
     if (waitMs === 0 || ahead >= each * WAITING_PER_TURN) return Promise.reject(this.#refusal());
     return new Promise((resolve, reject) => {
       const leave = (): void => {
-        clearTimeout(timer);
+        cancelTimer();
         signal.removeEventListener('abort', onAbort);
         this.#waiting = this.#waiting.filter((other) => other !== waiting);
       };
@@ -81,10 +83,10 @@ export class ReadTurns {
         leave();
         reject(signal.reason as Error);
       };
-      const timer = setTimeout(() => {
+      const cancelTimer = time.after(waitMs, () => {
         leave();
         reject(this.#refusal());
-      }, waitMs);
+      });
       signal.addEventListener('abort', onAbort);
       this.#waiting.push(waiting);
     });

@@ -16,8 +16,10 @@ import {
   type TypedQuery,
 } from './database.js';
 import { ReadTurns } from './read-turns.js';
+import type { ProcessTime } from '../domain/clock.js';
 
 export interface ReadSettings {
+  readonly time: ProcessTime;
   readonly url: string;
   readonly connections: number;
   /** Longest wait for a new connection. */
@@ -52,7 +54,7 @@ export class ReadPool {
 
   constructor(settings: ReadSettings) {
     this.#settings = settings;
-    const { connections, tenantMax, waitMs } = settings;
+    const { time, connections, tenantMax, waitMs } = settings;
     this.#pool = new pg.Pool({
       connectionString: settings.url,
       max: connections,
@@ -66,7 +68,7 @@ export class ReadPool {
     this.#pool.on('error', settings.onError);
     // One connection stays free of lists, for reads of one thing.
     const all = Math.max(1, connections - 1);
-    this.#turns = new ReadTurns({ all, each: Math.min(tenantMax, all), waitMs });
+    this.#turns = new ReadTurns({ time, all, each: Math.min(tenantMax, all), waitMs });
   }
 
   /**
@@ -96,15 +98,13 @@ export class ReadPool {
   }
 
   #begin(request: ReadRequest): BoundedReads {
-    return new BoundedReads(this.#settings.budgetMs, request, (query, untilMs) =>
-      this.#query(query, untilMs, request.signal),
-    );
+    return new BoundedReads(this.#settings, request, (query, untilMs) => this.#query(query, untilMs, request.signal));
   }
 
   async #query<Found extends object>(query: TypedQuery<Found>, untilMs: number, signal: AbortSignal): Promise<Found[]> {
     const client = await this.#connect(untilMs, signal);
     client.on('error', this.#settings.onError);
-    const underWay = new StatementUnderWay(client, query, untilMs);
+    const underWay = new StatementUnderWay(client, query, untilMs, this.#settings.time);
     const cancel = (): void => underWay.cancel();
     this.#underWay.add(underWay);
     signal.addEventListener('abort', cancel);
@@ -124,12 +124,12 @@ export class ReadPool {
   /** A connection, unless the time is over or the client gone before there is one. */
   async #connect(untilMs: number, signal: AbortSignal): Promise<pg.PoolClient> {
     if (signal.aborted) throw clientGone();
-    const leftMs = untilMs - performance.now();
+    const leftMs = untilMs - this.#settings.time.monotonicMs();
     if (leftMs <= 0) throw new BudgetSpent();
     const coming = connect(this.#pool);
     const { promise, reject } = rejection();
     const leave = (): void => reject(clientGone());
-    const timer = setTimeout(() => reject(new BudgetSpent()), leftMs);
+    const cancelTimer = this.#settings.time.after(leftMs, () => reject(new BudgetSpent()));
     signal.addEventListener('abort', leave);
     try {
       return await Promise.race([coming, promise]);
@@ -137,7 +137,7 @@ export class ReadPool {
       void coming.then((client) => client.release()).catch(() => undefined);
       throw error;
     } finally {
-      clearTimeout(timer);
+      cancelTimer();
       signal.removeEventListener('abort', leave);
     }
   }
@@ -152,6 +152,7 @@ type BoundedQuery = <Found extends object>(query: TypedQuery<Found>, untilMs: nu
 
 /** The reads of one request, one statement at a time, as long as its budget lasts. */
 export class BoundedReads implements Queryable {
+  readonly #time: ProcessTime;
   readonly #budgetMs: number;
   readonly #request: ReadRequest;
   readonly #query: BoundedQuery;
@@ -159,11 +160,12 @@ export class BoundedReads implements Queryable {
   readonly #walkUntilMs: number;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(budgetMs: number, request: ReadRequest, query: BoundedQuery) {
+  constructor({ time, budgetMs }: Pick<ReadSettings, 'time' | 'budgetMs'>, request: ReadRequest, query: BoundedQuery) {
+    this.#time = time;
     this.#budgetMs = budgetMs;
     this.#request = request;
     this.#query = query;
-    const nowMs = performance.now();
+    const nowMs = time.monotonicMs();
     this.#untilMs = nowMs + budgetMs;
     this.#walkUntilMs = nowMs + budgetMs * WALK_SHARE;
   }
@@ -178,7 +180,7 @@ export class BoundedReads implements Queryable {
 
   /** Whether a walk has to end where it is, with a cursor. */
   get isWalkOver(): boolean {
-    return performance.now() >= this.#walkUntilMs;
+    return this.#time.monotonicMs() >= this.#walkUntilMs;
   }
 
   /**
@@ -186,7 +188,7 @@ export class BoundedReads implements Queryable {
    * before is still to be read.
    */
   async step<Result>(work: (table: Queryable) => Promise<Result>, withinMs = Infinity): Promise<Result | null> {
-    const untilMs = Math.min(this.#walkUntilMs, performance.now() + withinMs);
+    const untilMs = Math.min(this.#walkUntilMs, this.#time.monotonicMs() + withinMs);
     try {
       return await work({
         run: (name, ...given) => this.#once(statement(name, ...given), untilMs),

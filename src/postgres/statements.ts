@@ -521,6 +521,7 @@ export interface Statements {
       node: string | null;
     };
   };
+  'select-brin-indexes': { params: { partition: string }; row: { name: string } };
   'select-cancelable': {
     params: {
       tenantId: number;
@@ -1064,6 +1065,7 @@ export interface Statements {
   };
   'select-shards': { params: Record<string, never>; row: { shard: number; epoch: number; node: string | null } };
   'select-signing-keys': { params: { tenantId: number }; row: { current: string; next: string } };
+  'select-summaries': { params: Record<string, never>; row: { name: string; bytes: number; automatic: boolean } };
   'select-tenant': { params: { name: string }; row: { id: number; name: string; created_at: number } };
   'select-tenants': { params: Record<string, never>; row: { id: number; name: string; created_at: number } };
   'select-token': {

@@ -38,11 +38,11 @@ export class Channels {
   }
 
   /** Hears of work for shards of ours; without it they would sleep until their own next claim. Does not fail. */
-  async hearOf(shards: readonly number[]): Promise<void> {
+  async subscribe(shards: readonly number[]): Promise<void> {
     await this.#quietly(() => this.#subscriptions.add(this.#wakeChannels(shards)));
   }
 
-  async hearNoMoreOf(shards: readonly number[]): Promise<void> {
+  async unsubscribe(shards: readonly number[]): Promise<void> {
     await this.#quietly(() => this.#subscriptions.remove(this.#wakeChannels(shards)));
   }
 
@@ -57,7 +57,7 @@ export class Channels {
   }
 
   /** Asks a node to drain. */
-  async askToDrain(id: string): Promise<void> {
+  async requestDrain(id: string): Promise<void> {
     await this.#publisher.publish(`${this.#prefix}:cluster`, `drain ${id}`);
   }
 
@@ -69,7 +69,7 @@ export class Channels {
     try {
       await tell();
     } catch {
-      // Redis is away; a hint that is missed costs a little time.
+      // Redis is unavailable; a hint that is missed costs a little time.
     }
   }
 }

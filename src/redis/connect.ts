@@ -1,4 +1,5 @@
-// Makes the clients of the data Redis from its URL, whatever form it has.
+// Makes every client of Redis: of the data Redis from its URL, whatever form that has, and of the lock servers. How long each waits and when
+// it tries again is said here and nowhere else.
 //
 // All of them fail at once while a server is away, and repeat nothing: a script that may have run already must not be run again, or work
 // that was delivered would be queued with its payload a second time. For a Redis Cluster that means that only redirections, which were not
@@ -9,6 +10,8 @@ import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, Cluster, Redis, type RedisOptions } from 'ioredis';
 import { CarillonError } from '../domain/errors.js';
 import { parseRedisUrl, type RedisForm } from './redis-url.js';
+import type { ProcessTime } from '../domain/clock.js';
+import { pause, within } from '../time/waiting.js';
 
 export interface ConnectSettings {
   /** CARILLON_REDIS_URL in any of its forms. */
@@ -45,40 +48,55 @@ export function createSubscriber(settings: ConnectSettings): Redis {
   return redis;
 }
 
+export interface LockServerSettings {
+  readonly url: string;
+  readonly timeoutMs: number;
+  /** Told when it cannot be reached, once until it can. */
+  readonly onUnavailable: (error: Error) => void;
+  readonly onBack: () => void;
+}
+
 /**
- * Connects, and waits until every master is there; one server may take as long as it needs to load its data. Throws QUEUE_UNAVAILABLE when it is
+ * A lock server's client, not connected yet: `openRedis` connects it. Its connection outlives a silence, unlike those of the data Redis: a
+ * majority is enough, and a lock that is not answered in time counts as refused.
+ */
+export function createLockServer({ url, timeoutMs, onUnavailable: onAway, onBack }: LockServerSettings): Redis {
+  const client = new Redis(url, { ...impatient(timeoutMs), ...retrying() });
+  let isAway = false;
+  client.on('error', (error: Error) => {
+    if (!isAway) onAway(error);
+    isAway = true;
+  });
+  client.on('ready', () => {
+    if (isAway) onBack();
+    isAway = false;
+  });
+  return client;
+}
+
+/**
+ * Connects, and waits until every master is there; one server may take as long as it needs to load its data. Throws REDIS_UNAVAILABLE when it is
  * refused, and when Sentinels or a cluster take longer than `timeoutMs`: they are asked again and again.
  */
-export async function openRedis(redis: Redis | Cluster, timeoutMs: number): Promise<void> {
+export async function openRedis(redis: Redis | Cluster, timeoutMs: number, time: ProcessTime): Promise<void> {
+  const withinTime = (work: Promise<void>, otherwise: string): Promise<void> =>
+    within(time, timeoutMs, work, () => new Error(`${otherwise} after ${timeoutMs} ms`));
   try {
     if (redis instanceof Cluster)
-      await within(timeoutMs, openCluster(redis), 'not every slot has a master that answers');
-    else if (redis.options.sentinels)
-      await within(timeoutMs, redis.connect(), 'no Sentinel knows a primary that answers');
+      await withinTime(openCluster(redis, time), 'not every slot has a master that answers');
+    else if (redis.options.sentinels) await withinTime(redis.connect(), 'no Sentinel knows a primary that answers');
     else await redis.connect();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new CarillonError('QUEUE_UNAVAILABLE', `the queue (Redis) cannot be reached: ${reason}`, { cause: error });
+    throw new CarillonError('REDIS_UNAVAILABLE', `Redis cannot be reached: ${reason}`, { cause: error });
   }
 }
 
-async function openCluster(cluster: Cluster): Promise<void> {
+async function openCluster(cluster: Cluster, time: ProcessTime): Promise<void> {
   await cluster.connect();
   while (cluster.status === 'ready' && !mastersAreReady(cluster)) {
     connectMasters(cluster);
-    await new Promise((resolve) => setTimeout(resolve, MASTERS_POLL_MS));
-  }
-}
-
-async function within<Result>(timeoutMs: number, work: Promise<Result>, otherwise: string): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`${otherwise} after ${timeoutMs} ms`)), timeoutMs);
-  });
-  try {
-    return await Promise.race([work, tooLate]);
-  } finally {
-    clearTimeout(timer);
+    await pause(time, MASTERS_POLL_MS);
   }
 }
 
@@ -88,7 +106,7 @@ export function connectMasters(cluster: Cluster): void {
 }
 
 /** Whether each slot has a master and each of these its connection. */
-export function mastersAreReady(cluster: Cluster): boolean {
+function mastersAreReady(cluster: Cluster): boolean {
   if (cluster.status !== 'ready') return false;
   const ready = new Set(cluster.nodes('master').flatMap((node) => (node.status === 'ready' ? nodeKey(node) : [])));
   for (let slot = 0; slot < SLOTS; slot += 1) {
@@ -110,10 +128,11 @@ type Access = Omit<ClusterForm, 'kind' | 'nodes'>;
 /** Replies keep the shape they have always had. */
 type Options = Omit<RedisOptions, 'replyMapping'>;
 
-/** A cluster client that says 'moved' before it follows a redirection to another master. */
+/** A cluster client that emits 'moved', with the slot, before it follows a redirection to another master. */
 class RedirectedCluster extends Cluster {
   override handleError(error: Error, ttl: { value?: number }, handlers: unknown): void {
-    if (error.message.startsWith('MOVED ')) this.emit('moved');
+    const slot = /^MOVED (\d+) /.exec(error.message)?.[1];
+    if (slot !== undefined) this.emit('moved', Number(slot));
     super.handleError(error, ttl, handlers);
   }
 }
@@ -131,7 +150,7 @@ function clusterClient(form: ClusterForm, settings: ConnectSettings): Cluster {
       slotsRefreshInterval: SLOTS_EVERY_MS,
       slotsRefreshTimeout: settings.timeoutMs,
       clusterRetryStrategy: pauseMs,
-      // A master that is away keeps its place, so that what is meant for it fails at once instead of being sent round.
+      // A master that is unavailable keeps its place, so that what is meant for it fails at once instead of being sent round.
       clusterNodeRetryStrategy: pauseMs,
       // Certificates name hosts.
       ...(form.tls ? { dnsLookup: (host, done) => done(null, host) } : {}),
@@ -170,6 +189,12 @@ function serverClient(form: Exclude<RedisForm, ClusterForm>, settings: ConnectSe
 }
 
 function commonOptions({ timeoutMs }: ConnectSettings): Options {
+  // A connection on which nothing comes back any more is given up, and the server is looked for anew.
+  return { ...impatient(timeoutMs), socketTimeout: 2 * timeoutMs };
+}
+
+/** Connects when told to; whatever is not answered in time fails, and nothing is sent a second time. */
+function impatient(timeoutMs: number): Options {
   return {
     lazyConnect: true,
     autoResendUnfulfilledCommands: false,
@@ -177,8 +202,6 @@ function commonOptions({ timeoutMs }: ConnectSettings): Options {
     maxRetriesPerRequest: 0,
     commandTimeout: timeoutMs,
     connectTimeout: timeoutMs,
-    // A connection on which nothing comes back any more is given up, and the server is looked for anew.
-    socketTimeout: 2 * timeoutMs,
   };
 }
 

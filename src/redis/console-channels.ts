@@ -8,33 +8,33 @@ export class ConsoleChannels {
   readonly #publisher: Redis | Cluster;
   readonly #subscriptions: Subscriptions;
   readonly #watch: string;
-  readonly #pulse: string;
-  #onPulse: (text: string) => void = () => undefined;
+  readonly #report: string;
+  #onReport: (text: string) => void = () => undefined;
 
   constructor(publisher: Redis | Cluster, subscriptions: Subscriptions, prefix: string) {
     this.#publisher = publisher;
     this.#subscriptions = subscriptions;
     this.#watch = `${prefix}:console:watch`;
-    this.#pulse = `${prefix}:console:pulse`;
+    this.#report = `${prefix}:console:pulse`;
   }
 
   /** Hears of watchers. */
   async listen(onWatch: (text: string) => void): Promise<void> {
     this.#subscriptions.onMessage((channel, text) => {
       if (channel === this.#watch) onWatch(text);
-      else if (channel === this.#pulse) this.#onPulse(text);
+      else if (channel === this.#report) this.#onReport(text);
     });
     await this.#subscriptions.add([this.#watch]);
   }
 
   /** Hears what all nodes say, this one among them. Does not fail. */
-  async hearPulses(onPulse: (text: string) => void): Promise<void> {
-    this.#onPulse = onPulse;
-    await quietly(() => this.#subscriptions.add([this.#pulse]));
+  async subscribeToReports(onReport: (text: string) => void): Promise<void> {
+    this.#onReport = onReport;
+    await quietly(() => this.#subscriptions.add([this.#report]));
   }
 
-  async hearNoPulses(): Promise<void> {
-    await quietly(() => this.#subscriptions.remove([this.#pulse]));
+  async unsubscribeFromReports(): Promise<void> {
+    await quietly(() => this.#subscriptions.remove([this.#report]));
   }
 
   watch(text: string): void {
@@ -42,14 +42,14 @@ export class ConsoleChannels {
   }
 
   pulse(text: string): void {
-    void quietly(() => this.#publisher.publish(this.#pulse, text));
+    void quietly(() => this.#publisher.publish(this.#report, text));
   }
 }
 
-async function quietly(tell: () => Promise<unknown>): Promise<void> {
+async function quietly(publish: () => Promise<unknown>): Promise<void> {
   try {
-    await tell();
+    await publish();
   } catch {
-    // Redis is away: those who watch see that.
+    // Redis is unavailable: those who watch see that.
   }
 }

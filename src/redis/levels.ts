@@ -21,7 +21,7 @@ export interface ShardLevel {
 
 const script = new Script('levels');
 
-/** The levels of shards, one script each, in one write. Throws QUEUE_UNAVAILABLE when Redis is away. */
+/** The levels of shards, one script each, in one write. Throws REDIS_UNAVAILABLE when Redis is unavailable. */
 export async function readLevels(
   redis: Redis | Cluster,
   prefix: string,

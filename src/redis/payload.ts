@@ -42,7 +42,7 @@ type Payload = [
   extra: Extra,
 ];
 
-/** The payload of a message, or '' when its body is larger than `maxBodyBytes`: then it is read from the table. */
+/** The payload of a message, or '' when its body is larger than `maxBodyBytes`: then it is read from PostgreSQL. */
 export function encodePayload(message: Message, maxBodyBytes: number): string {
   if (message.body.length > maxBodyBytes) return '';
   const isText = isUtf8(message.body);
@@ -67,7 +67,7 @@ export function encodePayload(message: Message, maxBodyBytes: number): string {
   return JSON.stringify(payload);
 }
 
-/** The message of a payload; null when it was written by another version, so that the table has to be asked. */
+/** The message of a payload; null when it was written by another version, so that PostgreSQL has to be asked. */
 export function decodePayload(id: string, shard: number, text: string): Message | null {
   const payload = JSON.parse(text) as Payload;
   if (payload[0] !== VERSION) return null;

@@ -5,7 +5,8 @@
 // ahead is late by their difference. Nobody should let them differ by more than NTP does; the node says so when they do.
 
 import { Cluster, type Redis } from 'ioredis';
-import type { Clock } from '../domain/clock.js';
+import type { Cancel, Clock, ProcessTime } from '../domain/clock.js';
+import { every } from '../time/waiting.js';
 
 const MEASURE_EVERY_MS = 2_000;
 /** What an answer of this age tells in its middle is as good as anything known before. */
@@ -31,43 +32,48 @@ const SKEW_TOLD_MS = 100;
 
 type Server = Pick<Redis, 'time'>;
 
-/** The node's own wall clock: decides nothing, and is compared with the others. */
-export const nodeClock: Clock = { nowMs: () => Date.now() };
-
 /** Counts on from the last measurement by the monotonic clock, so that a step of the node's wall clock changes nothing. */
 export class RedisClock implements Clock {
   readonly #redis: Server | Cluster;
+  readonly #time: ProcessTime;
+  readonly #nodeClock: Clock;
   readonly #onSkew: (skewMs: number) => void;
   /** Each server's time minus the monotonic time. */
   #offsets = new Map<Server, number>();
   /** The offset that counts; null until Redis was first asked. */
   #offsetMs: number | null = null;
   #skewTold = false;
-  #timer: NodeJS.Timeout | null = null;
+  #cancelMeasuring: Cancel | null = null;
 
   /** `onSkew` is told once when the masters of a cluster differ by more than 100 ms, and again after they had agreed. */
-  constructor(redis: Server | Cluster, onSkew: (skewMs: number) => void = () => undefined) {
+  constructor(
+    redis: Server | Cluster,
+    own: { readonly time: ProcessTime; readonly nodeClock: Clock },
+    onSkew: (skewMs: number) => void = () => undefined,
+  ) {
     this.#redis = redis;
+    this.#time = own.time;
+    this.#nodeClock = own.nodeClock;
     this.#onSkew = onSkew;
   }
 
   /** The node's own wall clock until Redis was first asked. */
   nowMs(): number {
-    return this.#offsetMs === null ? Date.now() : performance.now() + this.#offsetMs;
+    return this.#offsetMs === null ? this.#nodeClock.nowMs() : this.#time.monotonicMs() + this.#offsetMs;
   }
 
   /** Measures now and then every two seconds, until stopped. Throws when Redis does not answer the first time. */
   async start(): Promise<void> {
     await this.#measure();
-    this.#timer ??= setInterval(() => {
-      // Redis is away: the last offset serves on.
+    this.#cancelMeasuring ??= every(this.#time, MEASURE_EVERY_MS, () => {
+      // Redis is unavailable: the last offset serves on.
       this.#measure().catch(() => undefined);
-    }, MEASURE_EVERY_MS);
+    });
   }
 
   stop(): void {
-    if (this.#timer !== null) clearInterval(this.#timer);
-    this.#timer = null;
+    this.#cancelMeasuring?.();
+    this.#cancelMeasuring = null;
   }
 
   async #measure(): Promise<void> {
@@ -78,7 +84,7 @@ export class RedisClock implements Clock {
     // Of those that are gone nothing is kept.
     const known = new Map([...this.#offsets].filter(([server]) => servers.includes(server)));
     this.#offsets = known;
-    const measured = await Promise.allSettled(servers.map((server) => measureOffset(server, known)));
+    const measured = await Promise.allSettled(servers.map((server) => measureOffset(server, known, this.#time)));
     if (known.size === 0)
       throw (measured[0] as PromiseRejectedResult | undefined)?.reason ?? new Error('no Redis server');
     const offsets = [...known.values()];
@@ -92,9 +98,9 @@ export class RedisClock implements Clock {
   }
 }
 
-async function measureOffset(server: Server, known: Map<Server, number>): Promise<void> {
-  const askedAtMs = performance.now();
+async function measureOffset(server: Server, known: Map<Server, number>, time: ProcessTime): Promise<void> {
+  const askedAtMs = time.monotonicMs();
   const [seconds, microseconds] = await server.time();
   const redisMs = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
-  known.set(server, offsetAfter(known.get(server) ?? null, { redisMs, askedAtMs, answeredAtMs: performance.now() }));
+  known.set(server, offsetAfter(known.get(server) ?? null, { redisMs, askedAtMs, answeredAtMs: time.monotonicMs() }));
 }

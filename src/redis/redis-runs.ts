@@ -3,12 +3,12 @@
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import { nodeKey } from './connect.js';
-import { queueError } from './script.js';
+import { redisError } from './script.js';
 
 /** Tells for a key the run of the server that has it; '' when that did not answer. */
 export type RunOfKey = (key: string) => string;
 
-/** Asks each server that is connected. Throws QUEUE_UNAVAILABLE when there is but one and it does not answer. */
+/** Asks each server that is connected. Throws REDIS_UNAVAILABLE when there is but one and it does not answer. */
 export async function askRuns(redis: Redis | Cluster): Promise<RunOfKey> {
   if (!(redis instanceof Cluster)) {
     const run = await askRun(redis);
@@ -28,6 +28,6 @@ async function askRun(server: Redis): Promise<string> {
       .map((name) => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1] ?? '')
       .join('/');
   } catch (error) {
-    throw queueError(error);
+    throw redisError(error);
   }
 }

@@ -1,156 +1,96 @@
-// Notices that a server of the data Redis went away, came back, or was replaced, so that what it says is believed again only after every
-// shard was fenced anew.
-//
-// One server, also behind Sentinels: its connection closes, and is ready again. A Redis Cluster: any master's connection closes, a slot is
-// answered for by another master than before (a redirection, or the map of slots says so). Both are said at once, before any command is
-// answered by whoever took over: it may be a replica that did not hear of the last moments.
+// Notices that the data Redis became unavailable, came back, or was replaced, so that what it says is used again only after its shards were fenced
+// anew. One server, also behind Sentinels: its connection closes, and is ready again. A Redis Cluster: slots-watch.ts.
 
 import { Cluster, type Redis } from 'ioredis';
-import { connectMasters, mastersAreReady, SLOTS } from './connect.js';
+import type { Cancel, ProcessTime } from '../domain/clock.js';
+import { everyKey, type KeyFilter } from './slot-of-key.js';
+import { SlotsWatch } from './slots-watch.js';
 
 export interface RedisWatchEvents {
-  /** A server went away or was replaced: what the queue says from now on may be older than what it was told. Must not wait or fail. */
-  readonly onAway: () => void;
-  /** Every server is there; what one of them forgot, the fences say. When it fails it is called again. */
-  readonly onBack: () => Promise<void>;
+  /** The server of these keys is unavailable or was replaced: what it says may be older than what it was told. Must not wait or fail. */
+  readonly onUnavailable: (isConcerned: KeyFilter) => void;
+  /** The server of these keys is there; what it forgot, the fences say. When it fails it is called again. */
+  readonly onBack: (isConcerned: KeyFilter) => Promise<void>;
   readonly onFailure: (error: unknown) => void;
 }
 
-const AGAIN_MS = 500;
-/** A cluster whose slots move one by one is back at most once in this time. */
-const CLUSTER_PAUSE_MS = 250;
-/** So often in a row may nobody of a cluster know its slots; then it is looked for anew, by the names in its URL. */
-const LOST_AFTER = 20;
-
-/** Watches a client that is connected. Gives what ends the watch. */
-export function watchRedis(redis: Redis | Cluster, events: RedisWatchEvents): () => void {
-  const watch = new Watch(redis, events);
-  watch.begin();
-  return () => watch.end();
+export interface RedisWatch {
+  /** The client is connected: watches it from now on. */
+  start(): void;
+  /** Whether the server of a key is available, as far as is known. */
+  isAvailable(key: string): boolean;
+  stop(): void;
 }
 
-class Watch {
-  readonly #redis: Redis | Cluster;
-  readonly #events: RedisWatchEvents;
-  /** Where each slot was when it was last looked at. */
-  #placement = '';
-  #isAway = false;
-  #isChecking = false;
-  #timer: NodeJS.Timeout | null = null;
-  #failedRefreshes = 0;
-  #ended = false;
+const RETRY_MS = 500;
 
-  constructor(redis: Redis | Cluster, events: RedisWatchEvents) {
+export function watchRedis(redis: Redis | Cluster, time: ProcessTime, events: RedisWatchEvents): RedisWatch {
+  return redis instanceof Cluster ? new SlotsWatch(redis, time, events) : new ServerWatch(redis, time, events);
+}
+
+class ServerWatch implements RedisWatch {
+  readonly #redis: Redis;
+  readonly #events: RedisWatchEvents;
+  readonly #time: ProcessTime;
+  #isUnavailable = false;
+  #isChecking = false;
+  #cancelCheck: Cancel | null = null;
+  #hasEnded = false;
+
+  constructor(redis: Redis, time: ProcessTime, events: RedisWatchEvents) {
     this.#redis = redis;
+    this.#time = time;
     this.#events = events;
   }
 
-  begin(): void {
-    const redis = this.#redis;
-    if (redis instanceof Cluster) this.#listenToCluster(redis);
-    redis.on('close', () => this.#away());
-    redis.on('ready', () => void this.#check());
+  start(): void {
+    this.#redis.on('close', () => this.#unavailable());
+    this.#redis.on('ready', () => void this.#check());
   }
 
-  end(): void {
-    this.#ended = true;
-    if (this.#timer !== null) clearTimeout(this.#timer);
+  stop(): void {
+    this.#hasEnded = true;
+    this.#cancelCheck?.();
   }
 
-  #listenToCluster(cluster: Cluster): void {
-    this.#placement = placementOf(cluster);
-    const follow = (node: Redis): void => {
-      node.on('close', () => {
-        // A replica is asked nothing.
-        if (node.options.readOnly !== true) this.#away();
-      });
-      node.on('ready', () => void this.#check());
-    };
-    for (const node of cluster.nodes()) follow(node);
-    cluster.on('+node', follow);
-    cluster.on('moved', () => this.#away());
-    cluster.on('refresh', () => {
-      const placement = placementOf(cluster);
-      if (placement === this.#placement) return;
-      this.#placement = placement;
-      this.#away();
+  /** There is no other server whose shards could be preferred. */
+  isAvailable(): boolean {
+    return true;
+  }
+
+  #unavailable(): void {
+    if (this.#hasEnded || this.#isUnavailable) return;
+    this.#isUnavailable = true;
+    this.#events.onUnavailable(everyKey);
+  }
+
+  /** Reports that Redis is back; what failed, or came in between while nobody listened, is looked at again. */
+  async #check(): Promise<void> {
+    if (!this.#isUnavailable || this.#isChecking || this.#hasEnded || this.#redis.status !== 'ready') return;
+    this.#isChecking = true;
+    try {
+      this.#isUnavailable = false;
+      await this.#events.onBack(everyKey);
+      // It became unavailable meanwhile: what was taken for fresh in between is not.
+      if (this.#isStillUnavailable()) this.#events.onUnavailable(everyKey);
+    } catch (error) {
+      this.#isUnavailable = true;
+      this.#events.onFailure(error);
+    } finally {
+      this.#isChecking = false;
+      if (this.#isStillUnavailable()) this.#checkLater();
+    }
+  }
+
+  #checkLater(): void {
+    if (this.#cancelCheck !== null || this.#hasEnded) return;
+    this.#cancelCheck = this.#time.after(RETRY_MS, () => {
+      this.#cancelCheck = null;
+      void this.#check();
     });
   }
 
-  #away(): void {
-    if (this.#ended || this.#isAway) return;
-    this.#isAway = true;
-    this.#events.onAway();
-    if (this.#redis instanceof Cluster) this.#checkLater(CLUSTER_PAUSE_MS);
+  #isStillUnavailable(): boolean {
+    return this.#isUnavailable;
   }
-
-  #checkLater(afterMs: number): void {
-    if (this.#timer !== null || this.#ended) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = null;
-      void this.#check();
-    }, afterMs);
-  }
-
-  /** Whether all is well again; if not, and nothing will say so, it is looked at again. */
-  async #check(): Promise<void> {
-    if (!this.#isAway || this.#isChecking || this.#ended) return;
-    this.#isChecking = true;
-    try {
-      if (await this.#isReady()) await this.#back();
-    } catch (error) {
-      this.#isAway = true;
-      this.#events.onFailure(error);
-      this.#checkLater(AGAIN_MS);
-    } finally {
-      this.#isChecking = false;
-      if (this.#isStillAway() && this.#redis instanceof Cluster) this.#checkLater(CLUSTER_PAUSE_MS);
-      // It was ready in between, while nobody listened.
-      else if (this.#isStillAway() && this.#redis.status === 'ready') this.#checkLater(AGAIN_MS);
-    }
-  }
-
-  async #isReady(): Promise<boolean> {
-    const redis = this.#redis;
-    if (!(redis instanceof Cluster)) return redis.status === 'ready';
-    if (redis.status !== 'ready') return false;
-    this.#failedRefreshes = (await refreshSlots(redis)) ? 0 : this.#failedRefreshes + 1;
-    if (this.#failedRefreshes === LOST_AFTER) {
-      this.#failedRefreshes = 0;
-      redis.disconnect(true);
-      return false;
-    }
-    connectMasters(redis);
-    return mastersAreReady(redis);
-  }
-
-  async #back(): Promise<void> {
-    this.#isAway = false;
-    await this.#events.onBack();
-    // It went away meanwhile: what was believed again is not to be believed.
-    if (this.#isStillAway()) this.#events.onAway();
-  }
-
-  #isStillAway(): boolean {
-    return this.#isAway;
-  }
-}
-
-/** Whether anybody could be asked. */
-function refreshSlots(cluster: Cluster): Promise<boolean> {
-  return new Promise((resolve) => {
-    cluster.refreshSlotsCache((error) => resolve(error === null || error === undefined));
-  });
-}
-
-/** Who serves which slots, as the client knows it: runs of slots and their masters. */
-function placementOf(cluster: Cluster): string {
-  const runs: string[] = [];
-  let last: string | undefined;
-  for (let slot = 0; slot < SLOTS; slot += 1) {
-    const master = cluster.slots[slot]?.[0] ?? '';
-    if (master !== last) runs.push(`${slot} ${master}`);
-    last = master;
-  }
-  return runs.join(', ');
 }

@@ -24,7 +24,7 @@ export class Script {
   }
 
   /**
-   * Runs the script. Throws CarillonError QUEUE_UNAVAILABLE when Redis cannot be reached, is loading, or is full.
+   * Runs the script. Throws CarillonError REDIS_UNAVAILABLE when Redis cannot be reached, is loading, or is full.
    * A script that Redis does not know was not run, so sending it again is safe.
    */
   async run(redis: Redis | Cluster, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
@@ -32,12 +32,12 @@ export class Script {
     try {
       return await redis.evalsha(this.#hash, keys.length, ...keys, ...args);
     } catch (error) {
-      if (!isReply(error, 'NOSCRIPT')) throw queueError(error);
+      if (!isReply(error, 'NOSCRIPT')) throw redisError(error);
     }
     try {
       return await redis.eval(this.source, keys.length, ...keys, ...args);
     } catch (error) {
-      throw queueError(error);
+      throw redisError(error);
     }
   }
 }
@@ -85,9 +85,9 @@ const ABOUT_SERVER = /^(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN|LOA
 /** A script or its keys are wrong; CROSSSLOT: its keys lie in several slots of a cluster. */
 const FAULT = /user_script|Script attempted|WRONGTYPE|CROSSSLOT/;
 
-/** A fault of ours in a script is thrown as it is; all else means that the queue is away for now. */
-export function queueError(error: unknown): unknown {
+/** A fault of ours in a script is thrown as it is; all else means that Redis is unavailable for now. */
+export function redisError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   if (FAULT.test(error.message) && !ABOUT_SERVER.test(error.message)) return error;
-  return new CarillonError('QUEUE_UNAVAILABLE', `the queue (Redis) is away: ${error.message}`, { cause: error });
+  return new CarillonError('REDIS_UNAVAILABLE', `Redis is unavailable: ${error.message}`, { cause: error });
 }

@@ -1,6 +1,6 @@
 // What can be done to a shard's queue: the scripts with their types.
 //
-// Payloads. An entry may carry what its delivery needs, so that an immediate message costs no read of the table. Such a payload
+// Payloads. An entry may carry what its delivery needs, so that an immediate message costs no read of PostgreSQL. Such a payload
 // is only ever used for a message's first attempt, and only where nobody can have delivered the message before:
 //   - accept and fire keep it only while it is at most `payloadFreshMs` old; the sweep that could queue the same row (rescue) leaves
 //     rows alone until they are at least twice as old, so a late offer never carries a payload;
@@ -9,7 +9,7 @@
 //   - a claim that lapses loses it, a retry does not put it back, sweeps never carry one;
 //   - a claim that was not sent, because its host had no place for it, may put it back by its token (settle), which only works while
 //     nobody else can have had the entry, and not for what was canceled meanwhile.
-// Everything without a payload is read from the table at dispatch, and the row says what to do: so what may have been sent
+// Everything without a payload is read from PostgreSQL at dispatch, and the row says what to do: so what may have been sent
 // already is always looked up first.
 
 import type { Cluster, Redis } from 'ioredis';
@@ -17,7 +17,7 @@ import type { Clock } from '../domain/clock.js';
 import type { MessageId } from '../domain/ids.js';
 import { type ShardKeys, shardKeys } from './keys.js';
 import { askRuns, type RunOfKey } from './redis-runs.js';
-import { isFull, queueError, Script } from './script.js';
+import { isFull, redisError, Script } from './script.js';
 
 export interface QueueEntry {
   /** A message id, or `scheduleEntry(...)`. */
@@ -51,7 +51,7 @@ export interface Claimed {
   /** Redis's clock. */
   readonly nowMs: number;
   readonly nextDueAtMs: number | null;
-  readonly nextLapseAtMs: number | null;
+  readonly nextExpiryAtMs: number | null;
 }
 
 export interface Fence {
@@ -103,10 +103,10 @@ const scripts = {
   promote: new Script('promote'),
   reschedule: new Script('reschedule'),
   settle: new Script('settle'),
-  touch: new Script('touch'),
+  extendVisibility: new Script('extend-visibility'),
 };
 
-/** The queue of every shard. Each method is one script on one shard; all throw QUEUE_UNAVAILABLE when Redis is away. */
+/** The queue of every shard. Each method is one script on one shard; all throw REDIS_UNAVAILABLE when Redis is unavailable. */
 export class ShardQueue {
   readonly #redis: Redis | Cluster;
   readonly #times: QueueTimes;
@@ -128,7 +128,7 @@ export class ShardQueue {
 
   /**
    * Installs an epoch. The horizons are forgotten with `refill`, and when the last fence was installed in another run of Redis, so that the
-   * next sweep fills the shard again from the table.
+   * next sweep fills the shard again from PostgreSQL.
    */
   async fence(shard: number, epoch: number, refill = false): Promise<Fence> {
     const { state } = this.#of(shard);
@@ -175,7 +175,7 @@ export class ShardQueue {
       claims,
       nowMs: Number(reply[1]),
       nextDueAtMs: orNull(Number(reply[2])),
-      nextLapseAtMs: orNull(Number(reply[3])),
+      nextExpiryAtMs: orNull(Number(reply[3])),
     };
   }
 
@@ -186,10 +186,10 @@ export class ShardQueue {
     return numbers(await scripts.settle.run(this.#redis, [due, inflight, task, tomb], args)).map((held) => held === 1);
   }
 
-  async touch(shard: number, claims: readonly { id: string; token: string }[]): Promise<boolean[]> {
+  async extendVisibility(shard: number, claims: readonly { id: string; token: string }[]): Promise<boolean[]> {
     const { inflight, task } = this.#of(shard);
     const args = [this.#times.visibilityMs, ...claims.flatMap(({ id, token }) => [id, token])];
-    return numbers(await scripts.touch.run(this.#redis, [inflight, task], args)).map((held) => held === 1);
+    return numbers(await scripts.extendVisibility.run(this.#redis, [inflight, task], args)).map((held) => held === 1);
   }
 
   /** `in-part`: Redis is full; the schedules have their places, and some messages, to be offered again, found none. */
@@ -210,17 +210,17 @@ export class ShardQueue {
     return refusalOf(reply[0]) ?? (reply[1] === 0 ? 'fired' : 'in-part');
   }
 
-  /** Up to where the shard's work was announced to be, and is completely, in the queue; 0 when its state is lost. */
+  /** Up to where the shard's work was announced to be, and is completely, in Redis; 0 when its state is lost. */
   async horizons(shard: number): Promise<{ announcedAtMs: number; completedAtMs: number }> {
     try {
       const [announced, completed] = await this.#redis.hmget(this.#of(shard).state, 'announced', 'completed');
       return { announcedAtMs: Number(announced ?? 0), completedAtMs: Number(completed ?? 0) };
     } catch (error) {
-      throw queueError(error);
+      throw redisError(error);
     }
   }
 
-  /** Announces the horizon up to which a sweep is about to read the table. */
+  /** Announces the horizon up to which a sweep is about to read PostgreSQL. */
   async announce(shard: number, epoch: number, horizonAtMs: number): Promise<'done' | Refusal> {
     const reply = await this.#promote(shard, epoch, { announce: horizonAtMs, completed: '' }, []);
     return refusalOf(reply[0]) ?? 'done';
@@ -301,7 +301,7 @@ export class ShardQueue {
   }
 }
 
-/** The queue judges the payloads of one script by the oldest: they were made within moments of each other. */
+/** Redis judges the payloads of one script by the oldest: they were made within moments of each other. */
 function oldestPayloadMs(entries: readonly QueueEntry[]): number {
   return entries.reduce((oldestMs, entry) => {
     return entry.payload === '' ? oldestMs : Math.min(oldestMs, Math.floor(entry.createdAtMs ?? 0));

@@ -16,7 +16,7 @@ export function createLogger(node: string, level: string): Logger {
   });
 }
 
-/** What an operator needs of an error. Where a store is away the stack says nothing; a client's error may hold the whole client. */
+/** What an operator needs of an error. Where a store is unavailable the stack says nothing; a client's error may hold the whole client. */
 function describe(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
   const code = 'code' in error && typeof error.code === 'string' ? { code: error.code } : {};

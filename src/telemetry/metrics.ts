@@ -63,8 +63,8 @@ export interface Levels {
   /** Time since the oldest lease of an owned shard was confirmed; 0 without any. */
   leaseAgeMs(): number;
   isUp(store: Value<typeof STORE>): boolean;
-  offers(): { readonly waiting: number; readonly leftToSweeps: number };
-  /** How far behind the last sweeps found the queue. */
+  enqueuer(): { readonly waiting: number; readonly leftToSweeps: number };
+  /** How far behind the last sweeps found Redis. */
   clockDifferenceMs(): number;
   sweepBehindMs(sweep: Value<typeof SWEEP>): number;
   /** What waits in the recorder, or is being written. */
@@ -114,7 +114,7 @@ export class NodeMetrics {
   readonly #tiers = this.#series.counters(
     {
       name: 'carillon_accepts_by_tier_total',
-      help: 'Messages that were accepted, by where they wait: immediate and hot ones in the queue, cold ones in the table only',
+      help: 'Messages that were accepted, by where they wait: immediate and hot ones in Redis, cold ones in PostgreSQL only',
     },
     TIER,
   );
@@ -147,7 +147,7 @@ export class NodeMetrics {
     SWEPT,
   );
   readonly #sweepRows = this.#series.counters(
-    { name: 'carillon_sweep_queued_rows_total', help: 'Rows that sweeps put into the queue, by name' },
+    { name: 'carillon_sweep_queued_rows_total', help: 'Rows that sweeps put into Redis, by name' },
     SWEEP,
   );
   readonly #sweepDuration = this.#series.histograms(
@@ -168,11 +168,11 @@ export class NodeMetrics {
     name: 'carillon_shards_given_total',
     help: 'Shards that this node handed over',
   });
-  readonly #takeDuration = this.#series.histogram(
+  readonly #acquireDuration = this.#series.histogram(
     { name: 'carillon_takeover_duration_seconds', help: 'Duration of taking shards, from the locks to running actors' },
     MOVE_BUCKETS,
   );
-  readonly #giveDuration = this.#series.histogram(
+  readonly #handOverDuration = this.#series.histogram(
     {
       name: 'carillon_handover_duration_seconds',
       help: 'Duration of handing shards over, deliveries under way included',
@@ -201,12 +201,12 @@ export class NodeMetrics {
       levels.isUp(store) ? 1 : 0,
     );
     series.gauge(
-      { name: 'carillon_offers_waiting', help: 'Entries that wait to be offered to the queue' },
-      () => levels.offers().waiting,
+      { name: 'carillon_offers_waiting', help: 'Entries that wait to be offered to Redis' },
+      () => levels.enqueuer().waiting,
     );
     series.gauge(
       { name: 'carillon_offers_left_to_sweeps', help: 'Entries beyond the bound of those that wait: sweeps find them' },
-      () => levels.offers().leftToSweeps,
+      () => levels.enqueuer().leftToSweeps,
     );
     series.gauges(
       {
@@ -286,12 +286,12 @@ export class NodeMetrics {
 
   taken(shards: number, durationMs: number): void {
     this.#taken(shards);
-    this.#takeDuration(durationMs / 1_000);
+    this.#acquireDuration(durationMs / 1_000);
   }
 
   given(shards: number, durationMs: number): void {
     this.#given(shards);
-    this.#giveDuration(durationMs / 1_000);
+    this.#handOverDuration(durationMs / 1_000);
   }
 
   get contentType(): string {

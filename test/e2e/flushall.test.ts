@@ -1,4 +1,4 @@
-// FLUSHALL in the middle: the queue is rebuilt from the table, soonest first. Nobody was killed, so nothing may arrive twice.
+// FLUSHALL in the middle: Redis is rebuilt from PostgreSQL, soonest first. Nobody was killed, so nothing may arrive twice.
 
 import { Redis } from 'ioredis';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -51,7 +51,7 @@ it('loses and doubles nothing when Redis is emptied, and is on time again within
   const tomorrow = await scenario.query<{ queued: number; waiting: number }>(
     `select count(*)::integer as waiting from messages where state = 'pending'`,
   );
-  // What is due tomorrow is back in the queue as well, at the latest when an actor with nothing to do looks again.
+  // What is due tomorrow is back in Redis as well, at the latest when an actor with nothing to do looks again.
   await expect.poll(() => entriesDue(client), { timeout: 15_000 }).toBe(tomorrow[0]?.waiting);
   client.disconnect();
   const verdict = await scenario.judge({ states: ['delivered', 'pending'] });

@@ -28,14 +28,14 @@ it(
     await scenario.everySecond(SCHEDULES, 'tick', '/tick?hold=200');
     const trickle = scenario.trickle(['/trickle'], TRICKLE_EVERY_MS);
     const readyMs: number[] = [];
-    const chance = seeded();
+    const random = seeded();
     for (let kill = 1; kill <= KILLS; kill++) {
       const path = `/gated?gate=${kill}`;
       await receiver.closeGate(String(kill));
       // They are held until the kill, however long a busy machine needs to have them all in flight.
       await scenario.publish(MESSAGES, path, { 'Upstash-Timeout': '600s' });
       await receiver.waitForOpen(MESSAGES, path, sized(60_000, 400_000));
-      await delay(300 * chance());
+      await delay(300 * random());
       await node.kill9();
       readyMs.push(Math.round(await node.start()));
     }

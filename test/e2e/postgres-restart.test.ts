@@ -61,7 +61,7 @@ describe.each(WAYS)('when PostgreSQL %s', (name, interrupt) => {
     const startedAtMs = Date.now();
     const interruption = interrupt();
     await delay(200);
-    // Answered while the table is away: the outcomes are held.
+    // Answered while PostgreSQL is unavailable: the outcomes are held.
     await receiver.closeGate('');
     await interruption;
     const awayMs = Date.now() - startedAtMs;

@@ -1,4 +1,4 @@
-// Redis restarts, crashes, is away or full: accepts keep committing to the table, and what was accepted is delivered when Redis takes it.
+// Redis restarts, crashes, is away or full: accepts keep committing to PostgreSQL, and what was accepted is delivered when Redis takes it.
 // Nobody killed the node, so nothing may arrive twice.
 
 import { Redis } from 'ioredis';
@@ -62,7 +62,7 @@ describe.each(WAYS)('when Redis %s', (name, interrupt) => {
     const startedAtMs = Date.now();
     const interruption = interrupt();
     await delay(200);
-    // Answered while Redis is away: the outcomes are recorded, and the queue does not know.
+    // Answered while Redis is unavailable: the outcomes are recorded, and Redis does not know.
     await receiver.closeGate('');
     await interruption;
     const awayMs = Date.now() - startedAtMs;
@@ -80,7 +80,7 @@ describe.each(WAYS)('when Redis %s', (name, interrupt) => {
 });
 
 describe('when Redis is full', () => {
-  it('accepts keep committing to the table, and all is delivered when there is room again', async () => {
+  it('accepts keep committing to PostgreSQL, and all is delivered when there is room again', async () => {
     const client = new Redis(redis.url);
     await scenario.everySecond(5, 'tick', '/tick');
     await delay(1_500);

@@ -1,6 +1,6 @@
 // Damages what a request means: its values, its parameters, its settings, its body, its caller.
 
-import type { Chance } from '../../scripts/chaos/chance.js';
+import type { Chance } from '../../scripts/chaos/seeded-random.js';
 import type { Caller, Draft, Drafts, Json } from './draft.js';
 import { jsonText, mutateJson, oddBytes } from './json-mutations.js';
 import { kindOf, nearly, oddText, type World } from './values.js';

@@ -1,6 +1,6 @@
 // Makes valid requests out of the operations' parameters and schemas; drafts are what the mutations of meaning work on.
 
-import type { Chance } from '../../scripts/chaos/chance.js';
+import type { Chance } from '../../scripts/chaos/seeded-random.js';
 import type { Operation, Parameter, Schema } from './document.js';
 import { kindOf, type World } from './values.js';
 

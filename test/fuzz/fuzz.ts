@@ -1,6 +1,6 @@
 // Runs the fuzz against a node: seeded requests on some connections at once, each answer judged, failures with all that sends them again.
 
-import { Chance } from '../../scripts/chaos/chance.js';
+import { Chance } from '../../scripts/chaos/seeded-random.js';
 import type { Finding } from './findings.js';
 import { Connection } from './connection.js';
 import { operationsOf, type OpenApiDocument, type Operation } from './document.js';
@@ -36,7 +36,7 @@ export interface FuzzResult {
 }
 
 const CONNECTIONS = 8;
-export const LIMIT_MS = 5_000;
+const LIMIT_MS = 5_000;
 /** Longer than what is allowed, so that a late answer is told from none. */
 const GIVE_UP_MS = 3 * LIMIT_MS;
 const UNCHANGED_SHARE = 0.15;
@@ -63,11 +63,11 @@ export async function fuzz(settings: FuzzSettings): Promise<FuzzResult> {
       const exchange = await connection.exchange({ bytes, isHead, isBroken: request.isBroken });
       slowestMs = Math.max(slowestMs, exchange.tookMs);
       const judged = { exchange, bytes, caller: request.caller, isBroken: request.isBroken };
-      const { operation, faults } = judge.faultsOf(judged, LIMIT_MS);
+      const { operation, violations } = judge.violationsOf(judged, LIMIT_MS);
       const answer = exchange.answers[0];
       statuses.set(answer?.status ?? 0, (statuses.get(answer?.status ?? 0) ?? 0) + 1);
       if (answer !== undefined && answer.status < 300) learn(settings.world, answer.body);
-      for (const fault of faults) {
+      for (const fault of violations) {
         const said =
           answer === undefined ? exchange.ending : `${answer.status} ${answer.body.toString().slice(0, 300)}`;
         findings.push({

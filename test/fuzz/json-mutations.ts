@@ -1,6 +1,6 @@
 // Damages JSON: wrong types, borders of numbers, members too many, too few or twice, depth, length; and text that is hardly JSON.
 
-import type { Chance } from '../../scripts/chaos/chance.js';
+import type { Chance } from '../../scripts/chaos/seeded-random.js';
 import type { Json } from './draft.js';
 import { kindOf, nearly, oddText } from './values.js';
 
@@ -22,7 +22,7 @@ const VALUES: readonly Json[] = [
   ...[[null], [[]], { a: 1 }, ['x', 1], { __proto__: null, length: 1 }],
 ];
 const MEMBERS = ['__proto__', 'constructor', 'prototype', 'toString', 'length', '', 'a\u0000', 'Destination', 'extra'];
-export const DEPTH = 8_000;
+const DEPTH = 8_000;
 const LONG_LIST = 20_000;
 
 export function mutateJson(random: Chance, json: Json): Json {

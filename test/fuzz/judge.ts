@@ -42,45 +42,48 @@ export class Judge {
   }
 
   /** What is wrong, in a sentence each. */
-  faultsOf({ exchange, bytes, caller, isBroken }: Judged, limitMs: number): { operation: string; faults: string[] } {
+  violationsOf(
+    { exchange, bytes, caller, isBroken }: Judged,
+    limitMs: number,
+  ): { operation: string; violations: string[] } {
     const [method = '', target = ''] = (bytes.toString('latin1').split(/\r?\n/, 1)[0] ?? '').split(' ');
     const operation = operationOf(this.operations, method, target);
     const name = operation?.name ?? `${method.slice(0, 20)} ${pathOf(target).slice(0, 60)}`;
-    const faults: string[] = [];
+    const violations: string[] = [];
     if (exchange.tookMs > limitMs || exchange.ending === 'late') {
-      faults.push(`took longer than ${limitMs} ms`);
+      violations.push(`took longer than ${limitMs} ms`);
     }
     if (exchange.ending === 'closed' && !isBroken && method !== 'CONNECT')
-      faults.push('the connection ended without an answer');
+      violations.push('the connection ended without an answer');
     // An answer to what cannot be read has a body, also where it was HEAD, and ends the connection.
     const isLast = exchange.answers.some(({ headers }) => headers.get('connection') === 'close');
-    if (exchange.rest.length > 0 && !isBroken && !isLast) faults.push('more came than the answer');
+    if (exchange.rest.length > 0 && !isBroken && !isLast) violations.push('more came than the answer');
     for (const [index, answer] of exchange.answers.entries()) {
       const [first, by] = index === 0 ? [operation, caller] : [null, 'unclear' as const];
-      faults.push(
-        ...this.#faultsOfAnswer(answer, first, { method, target, caller: by, isFirst: index === 0, isBroken }),
+      violations.push(
+        ...this.#violationsOfAnswer(answer, first, { method, target, caller: by, isFirst: index === 0, isBroken }),
       );
     }
-    return { operation: name, faults };
+    return { operation: name, violations };
   }
 
-  #faultsOfAnswer(answer: Answer, operation: Operation | null, request: Request): string[] {
+  #violationsOfAnswer(answer: Answer, operation: Operation | null, request: Request): string[] {
     const { status } = answer;
-    const faults = [...statusFaults(answer, operation, request), ...headerFaults(answer)];
+    const violations = [...statusViolations(answer, operation, request), ...headerViolations(answer)];
     const isSuccess = status >= 200 && status < 300;
-    if (request.method === 'HEAD' || status === 304 || status === 101) return faults;
+    if (request.method === 'HEAD' || status === 304 || status === 101) return violations;
     const isJson = /^application\/json\b/.test(answer.headers.get('content-type') ?? '');
     const json = isJson ? parsed(answer.body) : undefined;
-    if (isJson && json === undefined) faults.push('the answer says that it is JSON and is not');
-    if (status >= 400) faults.push(...errorFaults(answer, json, request));
-    if (!isSuccess || operation === null) return faults;
-    faults.push(...shapeFaults(operation, status, json));
+    if (isJson && json === undefined) violations.push('the answer says that it is JSON and is not');
+    if (status >= 400) violations.push(...errorViolations(answer, json, request));
+    if (!isSuccess || operation === null) return violations;
+    violations.push(...shapeViolations(operation, status, json));
     if (request.method === operation.method) this.#succeeded.add(operation.name);
-    if (faults.length > 0 || !request.isFirst) return faults;
-    return this.#faultsOfIds(json, request.caller).map((fault) => fault + spellingOf(operation, request.target));
+    if (violations.length > 0 || !request.isFirst) return violations;
+    return this.#violationsOfIds(json, request.caller).map((fault) => fault + spellingOf(operation, request.target));
   }
 
-  #faultsOfIds(json: unknown, caller: Caller): string[] {
+  #violationsOfIds(json: unknown, caller: Caller): string[] {
     if (caller !== 'default' && caller !== 'rival') return [];
     const ids: string[] = [];
     collectMessageIds(json, ids);
@@ -98,7 +101,7 @@ interface Request {
   readonly isBroken: boolean;
 }
 
-function statusFaults({ status, headers, body }: Answer, operation: Operation | null, request: Request): string[] {
+function statusViolations({ status, headers, body }: Answer, operation: Operation | null, request: Request): string[] {
   if (status >= 500 && status !== 501) {
     if (status !== 503) return [`answered with ${status}`];
     return /^\d+$/.test(headers.get('retry-after') ?? '') ? [] : ['503 without Retry-After'];
@@ -109,19 +112,19 @@ function statusFaults({ status, headers, body }: Answer, operation: Operation | 
     const isServed = isSuccess && !BESIDE_THE_API.test(pathOf(request.target));
     return isServed ? [`${status}, and the document has no such operation`] : [];
   }
-  const faults: string[] = [];
+  const violations: string[] = [];
   // Refused before its operation was known.
   const isUnreadable = status === 400 && (request.method === 'HEAD' || body.includes('this is no valid HTTP request'));
   if (isSuccess && operation.security !== null && !mayCall(request.caller, operation)) {
-    faults.push(`${status} for the caller "${request.caller}"${spellingOf(operation, request.target)}`);
+    violations.push(`${status} for the caller "${request.caller}"${spellingOf(operation, request.target)}`);
   }
   const isOfHttp = TRANSPORT_STATUSES.has(status) || isUnreadable;
   // Where the document's path is written in another way, the path may as well be unknown.
   const isUnknown = (status === 404 || status === 405) && !isSpelledAs(operation, request.target);
   if (!operation.answers.has(status) && !isOfHttp && !isUnknown) {
-    faults.push(`the document does not list the status ${status}`);
+    violations.push(`the document does not list the status ${status}`);
   }
-  return faults;
+  return violations;
 }
 
 /** Ends a sentence about a target that is not written as in the document. */
@@ -134,27 +137,28 @@ function mayCall(caller: Caller, { security }: Operation): boolean {
   return caller !== 'nobody' && security === 'token';
 }
 
-function headerFaults({ headers, status }: Answer): string[] {
+function headerViolations({ headers, status }: Answer): string[] {
   const type = headers.get('content-type') ?? '';
   // Everything that a browser could take for a page must say what it is.
   return status >= 400 && type.includes('html') ? [`an error of the type ${type}`] : [];
 }
 
-function errorFaults({ body }: Answer, json: unknown, request: Request): string[] {
+function errorViolations({ body }: Answer, json: unknown, request: Request): string[] {
   const text = body.toString();
   // The console's files are for browsers, and what is missing of them is told in plain text.
   if (json === undefined && BESIDE_THE_API.test(pathOf(request.target))) return [];
-  const faults: string[] = [];
+  const violations: string[] = [];
   const error = typeof json === 'object' && json !== null && 'error' in json ? json.error : undefined;
-  if (typeof error !== 'string' || error === '') faults.push('an error without the JSON {"error": text}');
-  else if (error.length > ERROR_MAX_LENGTH) faults.push(`an error text of more than ${ERROR_MAX_LENGTH} characters`);
+  if (typeof error !== 'string' || error === '') violations.push('an error without the JSON {"error": text}');
+  else if (error.length > ERROR_MAX_LENGTH)
+    violations.push(`an error text of more than ${ERROR_MAX_LENGTH} characters`);
   const shown = INTERNALS.find((pattern) => pattern.test(typeof error === 'string' ? error : text));
-  if (shown !== undefined) faults.push(`an error text that shows internals: ${String(shown)}`);
-  if (text.includes(ROOT)) faults.push('an error text with a path of this machine');
-  return faults;
+  if (shown !== undefined) violations.push(`an error text that shows internals: ${String(shown)}`);
+  if (text.includes(ROOT)) violations.push('an error text with a path of this machine');
+  return violations;
 }
 
-function shapeFaults({ answers }: Operation, status: number, json: unknown): string[] {
+function shapeViolations({ answers }: Operation, status: number, json: unknown): string[] {
   const check = answers.get(status);
   if (check === undefined || check === null || check(json)) return [];
   const first = check.errors?.[0];

@@ -1,6 +1,6 @@
 // What earlier answers told: ids and cursors, so that later requests name things that exist.
 
-import type { Chance } from '../../scripts/chaos/chance.js';
+import type { Chance } from '../../scripts/chaos/seeded-random.js';
 
 export type Kept = 'messageId' | 'dlqId' | 'scheduleId' | 'cursor' | 'tenant' | 'tokenId' | 'adminTokenId';
 

@@ -1,6 +1,6 @@
 // Texts for parameters and members: valid ones of each kind, odd ones of each kind, and odd ones that fit nowhere.
 
-import type { Chance } from '../../scripts/chaos/chance.js';
+import type { Chance } from '../../scripts/chaos/seeded-random.js';
 import type { Kept, Pool } from './pool.js';
 
 /** What valid values are made of. */

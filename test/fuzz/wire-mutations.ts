@@ -1,6 +1,6 @@
 // Damages how a request is written: its target, its headers, its framing, its bytes.
 
-import type { Chance } from '../../scripts/chaos/chance.js';
+import type { Chance } from '../../scripts/chaos/seeded-random.js';
 import type { WireRequest } from './wire.js';
 
 type WireMutation = (request: WireRequest, random: Chance) => void;

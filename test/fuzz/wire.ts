@@ -20,7 +20,7 @@ export interface WireRequest {
 }
 
 /** Bytes of a text, one a character. A lone surrogate is encoded like any other character, which is no UTF-8. */
-export function bytesOfText(text: string): string {
+function bytesOfText(text: string): string {
   const parts = text.split(/([\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff])/);
   return parts
     .map((part, index) => (index % 2 === 1 ? surrogate(part) : Buffer.from(part).toString('latin1')))

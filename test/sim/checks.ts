@@ -1,14 +1,18 @@
 // What must hold in every simulation, whatever goes wrong: looked at as things happen, and when all faults are over.
 
 import { messageIdTimeMs } from '../../src/domain/ids.js';
+import type { Message } from '../../src/domain/message.js';
+import type { Acceptance } from '../../src/postgres/messages/accepts.js';
 import type { Call } from './destinations.js';
-import type { NodeWatch, SimulatedNode, Surroundings } from './node.js';
+import type { NodeWatch, SimulatedNode, Environment } from './node.js';
+import { RecordChecks } from './record-checks.js';
 import type { Caller } from './redis-server.js';
+import { ScheduleChecks } from './schedule-checks.js';
 
-/** A takeover asks the queue for no more than this for each shard. */
+/** A takeover asks Redis for no more than this for each shard. */
 const MAX_TAKEOVER_COMMANDS = 3;
 /** What is no part of a takeover. */
-const OTHER_WORK = new Set(['accept', 'cancel', 'promote', 'settle', 'touch']);
+const OTHER_WORK = new Set(['accept', 'cancel', 'fire', 'promote', 'reschedule', 'settle', 'extend-visibility']);
 /** By so much may a node's idea of Redis's clock be ahead. */
 const EARLY_MS = 60;
 /** How often it is looked whether shards have actors. */
@@ -27,7 +31,11 @@ export interface Disturbance {
 }
 
 export class Checks implements NodeWatch {
-  #around: Surroundings | null = null;
+  #around: Environment | null = null;
+  schedules!: ScheduleChecks;
+  records!: RecordChecks;
+  /** Within this time of when it is due a message is sent; any time when left out. */
+  lateMs = Infinity;
   readonly #lastClaims = new Map<number, LastClaim>();
   readonly #ownerOfEpoch = new Map<string, string>();
   /** The run of Redis in which each shard was fenced last. */
@@ -41,7 +49,7 @@ export class Checks implements NodeWatch {
   readonly disturbances: Disturbance[] = [];
   /** Whether locks may be lost although nobody gave them up: the lock server is set back to an older state. */
   locksMayGoBack = false;
-  /** When a node was last given a message, by the queue or the table. */
+  /** When a node was last given a message, by Redis or PostgreSQL. */
   readonly #decided = new Map<string, number>();
   /** Set while nothing goes on that shards should move for. */
   mayNotMove = false;
@@ -52,11 +60,17 @@ export class Checks implements NodeWatch {
   refusals = 0;
   maxTakeoverCommands = 0;
 
-  watch(around: Surroundings): void {
+  watch(around: Environment): void {
     this.#around = around;
+    this.schedules = new ScheduleChecks(around.world, around.postgres);
+    this.records = new RecordChecks(around.world, around.postgres, () => around.redis.exactMs());
+    around.postgres.transactions.onCommit = (changes) => {
+      this.schedules.onCommit(changes);
+      this.records.onCommit(changes);
+    };
     around.redis.onScript = (name, keys, args, reply, by) => this.#onScript(name, keys, args, reply, by);
-    around.table.onRead = (ids, by) => ids.forEach((id) => this.#decided.set(`${by.id} ${id}`, around.world.nowMs));
-    around.table.onGrant = (shard, from, to) => {
+    around.postgres.onRead = (ids, by) => ids.forEach((id) => this.#decided.set(`${by.id} ${id}`, around.world.nowMs));
+    around.postgres.onGrant = (shard, from, to) => {
       if (from === null || from === to) return;
       this.moves += 1;
       if (this.mayNotMove) this.#violate(`shard ${shard} moved from ${from} to ${to} for nothing`);
@@ -69,6 +83,10 @@ export class Checks implements NodeWatch {
     world.note(`${node.id} acknowledges the cancel of ${id.slice(-6)}`);
     this.#canceledAtMs.set(id, world.nowMs);
     this.cancels += 1;
+  }
+
+  onAccepted(_node: SimulatedNode, message: Message, acceptance: Acceptance): void {
+    this.records.onAccepted(message, acceptance);
   }
 
   onTrouble(node: SimulatedNode, text: string): void {
@@ -154,17 +172,20 @@ export class Checks implements NodeWatch {
 
   /** A call that comes in at a receiver. */
   #onCall(call: Call): void {
-    const { table, redis, world } = this.#there;
-    const row = table.messages.get(call.id);
+    const { postgres, redis, world } = this.#there;
+    const row = postgres.messages.get(call.id);
     world.note(`${call.by} calls for ${call.id.slice(-6)}, attempt ${call.attempt}`);
     const before = this.#calls.get(call.id) ?? [];
     this.#calls.set(call.id, [...before, call]);
     if (row === undefined) {
-      this.#violate(`${call.by} delivered message ${call.id.slice(-6)}, which is not in the table`);
+      this.#violate(`${call.by} delivered message ${call.id.slice(-6)}, which is not in PostgreSQL`);
       return;
     }
     const earlyMs = messageIdTimeMs(call.id) - redis.exactMs();
     if (earlyMs > EARLY_MS) this.#violate(`message ${call.id.slice(-6)} was sent ${earlyMs.toFixed(0)} ms early`);
+    if (call.attempt === 1 && row.overlap === null && -earlyMs > this.lateMs) {
+      this.#violate(`message ${call.id.slice(-6)} was sent ${(-earlyMs).toFixed(0)} ms late`);
+    }
     if (row.endedAtMs < (this.#decided.get(`${call.by} ${call.id}`) ?? 0)) {
       this.#violate(`message ${call.id.slice(-6)} was sent by ${call.by}, though it had ended before it was claimed`);
     }
@@ -180,7 +201,7 @@ export class Checks implements NodeWatch {
     }
   }
 
-  /** Whether the first of two calls was cut off from its record, or was forgotten by the queue on the way there. */
+  /** Whether the first of two calls was cut off from its record, or was forgotten by Redis on the way there. */
   #isExcused(first: Call, second: Call): boolean {
     return this.disturbances.some(
       ({ fromMs, untilMs, node }) =>
@@ -212,20 +233,20 @@ export class Checks implements NodeWatch {
 
   /** What is not as it should be in a cluster at rest: one actor for each shard, even shares, and no lock without an actor. */
   ownerFaults(nodes: readonly SimulatedNode[]): string[] {
-    const { shards, table } = this.#there;
+    const { shards, postgres } = this.#there;
     const faults: string[] = [];
     const live = nodes.filter((node) => node.process.runs && !node.isStopping);
     for (let shard = 0; shard < shards; shard++) {
       const owners = live.filter((node) => node.holder.owned().includes(shard));
       const named = owners.map(({ id }) => id).join(', ');
       if (owners.length !== 1) faults.push(`shard ${shard} has ${owners.length} actors: ${named}`);
-      const granted = table.shards[shard]?.node ?? 'nobody';
+      const granted = postgres.shard(shard).node ?? 'nobody';
       if (owners.length === 1 && owners[0]?.id !== granted) faults.push(`${named} owns shard ${shard} of ${granted}`);
     }
     const shares = live.map((node) => node.holder.owned().length);
     if (Math.max(...shares) - Math.min(...shares) > 1) faults.push(`shares are uneven: ${shares.join(', ')}`);
     for (const node of live) {
-      const held = node.locks.held().sort((a, b) => a - b);
+      const held = node.locks.locked().sort((a, b) => a - b);
       const owned = node.holder.owned();
       if (held.join() !== owned.join()) {
         faults.push(`${node.id} holds the locks of ${held.join()} and runs actors of ${owned.join()}`);
@@ -236,7 +257,7 @@ export class Checks implements NodeWatch {
 
   /** When everything should have come to its end. */
   checkMessages(): void {
-    for (const row of this.#there.table.messages.values()) {
+    for (const row of this.#there.postgres.messages.values()) {
       const name = `message ${row.id.slice(-6)} of shard ${row.shard}`;
       if (row.state === 'pending') this.#violate(`${name} is still pending after ${row.attempts} attempts`);
       if (row.finished > 1) this.#violate(`${name} ended ${row.finished} times`);
@@ -246,10 +267,10 @@ export class Checks implements NodeWatch {
   }
 
   get isAllEnded(): boolean {
-    return [...this.#there.table.messages.values()].every(({ state }) => state !== 'pending');
+    return [...this.#there.postgres.messages.values()].every(({ state }) => state !== 'pending');
   }
 
-  get #there(): Surroundings {
+  get #there(): Environment {
     if (this.#around === null) throw new Error('there is nothing to check yet');
     return this.#around;
   }

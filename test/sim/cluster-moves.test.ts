@@ -108,4 +108,19 @@ describe('in a calm cluster', { timeout: 120_000 }, () => {
       expect(ownersOf(faults.nodes)).not.toContain('');
     });
   });
+
+  // Issue 13, entry 4: how a node begins is said in compose, which the simulation runs too.
+  it.each([1, 2, 3])('a new cluster does not wait for its empty lock servers (seed %i)', async (seed) => {
+    const uninstall = installTurns();
+    try {
+      const simulation = new Simulation(seed, { faults: [], shards: SHARDS, nodes: 3, lockServers: 3 });
+      const { world, faults } = simulation;
+      simulation.begin();
+      const untilMs = world.nowMs + 3 * TIMES.heartbeatMs;
+      while (world.nowMs < untilMs && (await world.step()));
+      expect(ownersOf(faults.nodes)).not.toContain('');
+    } finally {
+      uninstall();
+    }
+  });
 });

@@ -1,14 +1,16 @@
 // What goes wrong in a simulation: at random times, of every kind, and all of it over in the end.
 
 import type { Checks, Disturbance } from './checks.js';
-import { SimulatedNode, type Surroundings, TIMES } from './node.js';
+import { SimulatedNode, type Environment, TIMES } from './node.js';
 import type { RedisServer } from './redis-server.js';
 import type { Server } from './server.js';
-import type { Transaction } from './table-transactions.js';
+import type { Transaction } from './postgres-transactions.js';
 
 /** Most processes of one cluster at a time. */
 const MAX_NODES = 5;
 const MIN_NODES = 2;
+/** A node that could not start is started again after so long. */
+const START_AGAIN_MS = 1_000;
 /** Time between faults, in the mean. */
 const EVERY_MS = 2_200;
 /** An answer that is not heard excuses a second delivery only while its message may be in flight. */
@@ -38,23 +40,24 @@ export const EVERY_FAULT: readonly FaultKind[] = [
 ];
 
 export class Faults {
-  readonly #around: Surroundings;
+  readonly #around: Environment;
   readonly #checks: Checks;
   readonly #kinds: readonly FaultKind[];
   readonly nodes: SimulatedNode[] = [];
   #born = 0;
   #isOver = false;
+  #startingAgain = 0;
   /** What waits for a transaction to stand still. */
   #onStill: ((transaction: Transaction) => void) | null = null;
   readonly deaths = new Map<string, number>();
   /** How often something was struck. */
   count = 0;
 
-  constructor(around: Surroundings, checks: Checks, kinds: readonly FaultKind[]) {
+  constructor(around: Environment, checks: Checks, kinds: readonly FaultKind[]) {
     this.#around = around;
     this.#checks = checks;
     this.#kinds = kinds;
-    around.table.transactions.onStill = (transaction) => {
+    around.postgres.transactions.onStill = (transaction) => {
       if (!this.#isOver) this.#onStill?.(transaction);
     };
   }
@@ -69,8 +72,18 @@ export class Faults {
     const node = new SimulatedNode(this.#around, `${name}-${String(this.#born).padStart(8, '0')}`);
     this.nodes.push(node);
     this.#around.world.note(`${node.id} joins`);
+    node.onFailedStart = () => this.#startAgain(name);
     node.start();
     return node;
+  }
+
+  /** As a supervisor does with a process that ended by itself. */
+  #startAgain(name: string): void {
+    this.#startingAgain += 1;
+    this.#around.world.after(START_AGAIN_MS, () => {
+      this.#startingAgain -= 1;
+      this.join(name);
+    });
   }
 
   begin(): void {
@@ -88,28 +101,30 @@ export class Faults {
 
   /** Whether what was done has passed: all are up, awake and joined, and hear each other. */
   get arePast(): boolean {
-    const { redis, lockServers, table } = this.#around;
-    const servers = [redis, table, ...lockServers].every((server) => server.isUp && !server.isFrozen);
-    return servers && this.live.every(isWell);
+    const { redis, lockServers, postgres } = this.#around;
+    const servers = [redis, postgres, ...lockServers].every((server) => server.isUp && !server.isFrozen);
+    // What a dead node had sent may still be on its way, and says that it lives.
+    const isQuiet = this.nodes.every(({ links }) => links.every((link) => !link.isStalled));
+    return servers && isQuiet && this.#startingAgain === 0 && this.live.every(isWell);
   }
 
   #next(): void {
     const { world } = this.#around;
-    world.after(-Math.log(1 - world.chance.next()) * EVERY_MS, () => {
+    world.after(-Math.log(1 - world.random.next()) * EVERY_MS, () => {
       if (this.#isOver) return;
-      this.#strike(world.chance.pick(this.#kinds) ?? 'freeze');
+      this.#strike(world.random.pick(this.#kinds) ?? 'freeze');
       this.#next();
     });
   }
 
   #strike(kind: FaultKind): void {
-    const { world, redis, table } = this.#around;
-    const { chance } = world;
-    const victim = chance.pick(this.live);
+    const { world, redis, postgres } = this.#around;
+    const { random } = world;
+    const victim = random.pick(this.live);
     this.count += 1;
     switch (kind) {
       case 'freeze': {
-        this.#freeze(victim, chance.between(100, 3 * TIMES.leaseMs));
+        this.#freeze(victim, random.between(100, 3 * TIMES.leaseMs));
         return;
       }
       case 'kill': {
@@ -123,7 +138,7 @@ export class Faults {
         if (this.live.length < MAX_NODES) this.join();
         return;
       case 'lock server': {
-        this.#lockServer(chance.pick(this.#around.lockServers));
+        this.#lockServer(random.pick(this.#around.lockServers));
         return;
       }
       case 'flush':
@@ -137,7 +152,7 @@ export class Faults {
         return;
       }
       case 'redis away': {
-        const downMs = chance.between(100, 6_000);
+        const downMs = random.between(100, 6_000);
         redis.restart(downMs, 0);
         this.#disturb(null, downMs);
         return;
@@ -147,7 +162,7 @@ export class Faults {
         return;
       }
       case 'break':
-        chance.pick(victim?.links ?? [])?.reset();
+        random.pick(victim?.links ?? [])?.reset();
         {
           this.#disturb(victim?.id ?? null, 0);
           return;
@@ -157,7 +172,7 @@ export class Faults {
         return;
       }
       case 'freeze in transaction': {
-        this.#withinTransaction(victim, () => this.#freeze(victim, chance.between(500, 3 * TIMES.leaseMs)));
+        this.#withinTransaction(victim, () => this.#freeze(victim, random.between(500, 3 * TIMES.leaseMs)));
         return;
       }
       case 'stop in transaction': {
@@ -169,9 +184,9 @@ export class Faults {
         return;
       }
       case 'table away': {
-        const downMs = chance.between(200, 5_000);
-        table.kill();
-        world.after(downMs, () => table.rise());
+        const downMs = random.between(200, 5_000);
+        postgres.kill();
+        world.after(downMs, () => postgres.rise());
         this.#disturb(null, downMs);
         return;
       }
@@ -185,7 +200,7 @@ export class Faults {
 
   /** Strikes as soon as a transaction of the node stands still: before the first of its statements, between two, or before the commit. */
   #withinTransaction(victim: SimulatedNode | undefined, strike: (transaction: Transaction) => void): void {
-    const least = this.#around.world.chance.whole(0, 1);
+    const least = this.#around.world.random.whole(0, 1);
     this.#onStill = (transaction) => {
       if (transaction.link.process !== victim?.process || transaction.locks.size < least) return;
       this.#onStill = null;
@@ -201,7 +216,7 @@ export class Faults {
       if (transaction.link.process !== victim.process || !holdsShard) return;
       this.#onStill = null;
       const durationMs = 2 * TIMES.leaseMs;
-      this.#around.world.note(`${victim.id} hears nothing from the table within a transaction`);
+      this.#around.world.note(`${victim.id} hears nothing from PostgreSQL within a transaction`);
       transaction.link.stall(durationMs);
       this.#disturb(victim.id, durationMs);
       victim.stop();
@@ -210,11 +225,11 @@ export class Faults {
 
   /** All its connections to one store, or to all lock servers, while the others go on: broken, or silent. */
   #cutFromOneStore(victim: SimulatedNode | undefined): void {
-    const { world, redis, table, lockServers } = this.#around;
-    const { chance } = world;
-    const store: readonly Server[] = chance.pick<readonly Server[]>([[redis], [table], lockServers]) ?? [];
-    const durationMs = chance.between(TIMES.leaseMs / 2, 2.5 * TIMES.leaseMs);
-    const isSilent = chance.happens(0.5);
+    const { world, redis, postgres, lockServers } = this.#around;
+    const { random } = world;
+    const store: readonly Server[] = random.pick<readonly Server[]>([[redis], [postgres], lockServers]) ?? [];
+    const durationMs = random.between(TIMES.leaseMs / 2, 2.5 * TIMES.leaseMs);
+    const isSilent = random.happens(0.5);
     const names = store.map(({ name }) => name).join(', ');
     world.note(`${victim?.id ?? ''} is cut off from ${names} for ${durationMs.toFixed(0)} ms`);
     for (const link of victim?.links ?? []) {
@@ -232,8 +247,8 @@ export class Faults {
     this.deaths.set(name, (this.deaths.get(name) ?? 0) + 1);
     victim.kill();
     this.#disturb(victim.id, 0);
-    if (world.chance.happens(0.7)) {
-      world.after(world.chance.between(300, 8_000), () => {
+    if (world.random.happens(0.7)) {
+      world.after(world.random.between(300, 8_000), () => {
         if (!this.#isOver && this.live.length < MAX_NODES) this.join(name);
       });
     }
@@ -242,8 +257,8 @@ export class Faults {
   #lockServer(server: RedisServer | undefined): void {
     const { world, redis } = this.#around;
     if (server === undefined || server === redis) return;
-    const durationMs = world.chance.between(200, 9_000);
-    const how = world.chance.whole(0, 3);
+    const durationMs = world.random.between(200, 9_000);
+    const how = world.random.whole(0, 3);
     if (how === 0) server.freeze(durationMs);
     else if (how === 1) server.restart(durationMs, null);
     else if (how === 2) server.restart(durationMs, 0);
@@ -253,23 +268,23 @@ export class Faults {
   /** Another server takes the place of Redis's, without what was written last. */
   #failover(): void {
     const { world, redis } = this.#around;
-    const downMs = world.chance.between(50, 1_500);
-    redis.restart(downMs, world.chance.between(0, 2_000));
+    const downMs = world.random.between(50, 1_500);
+    redis.restart(downMs, world.random.between(0, 2_000));
     this.#disturb(null, downMs);
   }
 
   #stall(victim: SimulatedNode | undefined): void {
     const { world } = this.#around;
-    const durationMs = world.chance.between(200, 2 * TIMES.leaseMs);
+    const durationMs = world.random.between(200, 2 * TIMES.leaseMs);
     world.note(`${victim?.id ?? ''} hears nothing from a server for ${durationMs.toFixed(0)} ms`);
-    world.chance.pick(victim?.links ?? [])?.stall(durationMs);
+    world.random.pick(victim?.links ?? [])?.stall(durationMs);
     this.#disturb(victim?.id ?? null, durationMs);
   }
 
   /** A node's connection to Redis breaks, and is not made again for a while. */
   #cutOff(victim: SimulatedNode | undefined): void {
     const { world } = this.#around;
-    const durationMs = world.chance.between(1_000, 2 * TIMES.leaseMs);
+    const durationMs = world.random.between(1_000, 2 * TIMES.leaseMs);
     victim?.redisLink.stall(durationMs);
     victim?.redisLink.reset();
     world.note(`${victim?.id ?? ''} is cut off from Redis for ${durationMs.toFixed(0)} ms`);

@@ -85,12 +85,12 @@ export class Link {
       const arrive = (): void => {
         if (!server.isUp || server.life !== life) return;
         // The connection may be gone while the request was on its way; then it may have come through or not.
-        if (connection !== this.#connection && world.chance.happens(0.5)) return;
+        if (connection !== this.#connection && world.random.happens(0.5)) return;
         if (server.isFrozen) {
           world.at(server.frozenUntilMs, arrive);
           return;
         }
-        if (world.chance.happens(troubles.lostRequest)) {
+        if (world.random.happens(troubles.lostRequest)) {
           this.reset();
           return;
         }
@@ -99,7 +99,7 @@ export class Link {
         else reply(answer);
       };
       const reply = (answer: Answer | Failed): void => {
-        if (world.chance.happens(troubles.lostAnswer)) {
+        if (world.random.happens(troubles.lostAnswer)) {
           this.reset();
           return;
         }
@@ -162,8 +162,8 @@ export class Link {
   #delayed(): number {
     const { process, troubles } = this.#settings;
     const { world } = process;
-    const long = world.chance.happens(troubles.longDelay) ? world.chance.between(0, troubles.longDelayMs) : 0;
-    return Math.max(world.nowMs + world.chance.between(0.1, 1.5) + long, this.#stalledUntilMs);
+    const long = world.random.happens(troubles.longDelay) ? world.random.between(0, troubles.longDelayMs) : 0;
+    return Math.max(world.nowMs + world.random.between(0.1, 1.5) + long, this.#stalledUntilMs);
   }
 }
 

@@ -1,17 +1,17 @@
 // Wrong clusters: each takes one guard away, and the simulation must notice. A check that nothing can fail proves nothing.
 
 import { Admission } from '../../src/actor/admission.js';
-import type { Spoil } from './node.js';
+import type { Mutant } from './node.js';
 import type { FaultKind } from './faults.js';
-import { refused } from './queue-scripts.js';
+import { refused } from './queue-state.js';
 import type { RedisServer } from './redis-server.js';
 import { EVERY_FAULT } from './faults.js';
+import type { SimulationSettings } from './simulation.js';
 
-export interface Mutation {
+export interface Mutation extends Omit<SimulationSettings, 'faults' | 'mutant'> {
   readonly name: string;
-  readonly spoil: Spoil;
+  readonly mutant: Mutant;
   readonly faults: readonly FaultKind[];
-  readonly ownerlessMs?: number;
 }
 
 const PREFIX = 'carillon';
@@ -20,7 +20,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'claims ignore epochs',
     faults: ['stall', 'stall', 'stall', 'freeze', 'kill', 'join'],
-    spoil: {
+    mutant: {
       redis: (redis) => {
         const { claim } = redis.models;
         redis.models = {
@@ -43,11 +43,11 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'epochs are counted by Redis',
     faults: EVERY_FAULT,
-    spoil: {
+    mutant: {
       authority: (authority, redis, process) => ({
         ...authority,
         grant: async (node, shards) => {
-          // The table hears of it, so that only the counting is wrong.
+          // PostgreSQL hears of it, so that only the counting is wrong.
           await authority.grant(node, shards);
           return new Map(shards.map((shard) => [shard, counted(redis, shard, process)]));
         },
@@ -57,18 +57,18 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'owners are not asserted again at heartbeats',
     faults: ['flush', 'join'],
-    spoil: {
+    mutant: {
       redis: (redis) => {
-        const { beat } = redis.models;
+        const { heartbeat } = redis.models;
         redis.models = {
           ...redis.models,
-          beat: (server, keys, args, by) => {
+          heartbeat: (server, keys, args, by) => {
             const owners = server.hash(keys[2] ?? '');
             const before = new Map(owners);
             const asserted = args
               .slice(0, 4)
               .concat([...before].flatMap(([shard, id]) => (id === args[0] ? [shard] : [])));
-            return beat?.(server, keys, asserted, by);
+            return heartbeat?.(server, keys, asserted, by);
           },
         };
       },
@@ -77,7 +77,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'shards are taken as if another run of Redis had forgotten nothing',
     faults: ['failover', 'redis away', 'kill', 'join'],
-    spoil: {
+    mutant: {
       redis: (redis) => {
         const { fence } = redis.models;
         redis.models = {
@@ -93,7 +93,7 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'claims are carried out however late',
     faults: ['stall', 'stall', 'break', 'freeze'],
-    spoil: {
+    mutant: {
       redis: (redis) => {
         const { claim } = redis.models;
         redis.models = {
@@ -106,17 +106,17 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'the end of trust is ignored',
     faults: EVERY_FAULT,
-    spoil: { parts: (parts) => ({ ...parts, isTrusted: () => true }) },
+    mutant: { actorParts: (parts) => ({ ...parts, isTrusted: () => true }) },
   },
   {
     name: 'a reconnect to Redis goes unnoticed',
     faults: ['failover', 'failover', 'break', 'freeze', 'redis away'],
-    spoil: { reconnect: 'unnoticed' },
+    mutant: { redisClient: (client) => Object.create(client, { on: { value: () => client } }) as typeof client },
   },
   {
     name: 'locks of halted actors are extended for ever',
     faults: ['join', 'freeze', 'kill', 'stop'],
-    spoil: {
+    mutant: {
       locks: (locks, holder) => ({
         acquire: (shards) => locks.acquire(shards),
         extend: (freshMs) => locks.extend(freshMs),
@@ -125,9 +125,9 @@ export const MUTATIONS: readonly Mutation[] = [
           return locks.troubleMs;
         },
         release: () => Promise.resolve(),
-        held: () => {
+        locked: () => {
           const owned = new Set(holder.owned());
-          return locks.held().filter((shard) => owned.has(shard));
+          return locks.locked().filter((shard) => owned.has(shard));
         },
       }),
     },
@@ -135,23 +135,23 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'cancels are acknowledged although Redis did not confirm them',
     faults: ['cut off'],
-    spoil: {
-      cancels: (offers) => ({
-        offer: (shard, entry) => offers.offer(shard, entry),
-        cancel: async (shard, ids) => (await offers.cancel(shard, ids)) ?? ids.map(() => 'absent' as const),
+    mutant: {
+      intakeOffers: (enqueuer) => ({
+        enqueue: (shard, entry) => enqueuer.enqueue(shard, entry),
+        enqueueLater: (shard, entry) => enqueuer.enqueueLater(shard, entry),
+        reschedule: (shard, entry, dueAtMs, generation) => enqueuer.reschedule(shard, entry, dueAtMs, generation),
+        cancel: async (shard, ids) => (await enqueuer.cancel(shard, ids)) ?? ids.map(() => 'absent' as const),
       }),
     },
   },
   {
     name: 'a message that was read long ago is sent without being read again',
     faults: ['freeze'],
-    spoil: {
+    mutant: {
       // With one call at a time for each host, messages wait long in a node's hands.
-      parts: (parts) => ({
+      actorParts: (parts) => ({
         ...parts,
-        admission: new Admission({ capacity: 200, perTenant: 200, perHost: 1, waitingPerHost: 50 }, () =>
-          parts.time.monotonicMs(),
-        ),
+        admission: new Admission({ capacity: 200, perTenant: 200, perHost: 1, waitingPerHost: 50 }, parts.time),
         settings: { ...parts.settings, recheckAfterMs: Infinity },
       }),
     },
@@ -161,9 +161,9 @@ export const MUTATIONS: readonly Mutation[] = [
     faults: ['stop in transaction', 'join'],
     // What a transaction holds is free when that has stood still for half a second, everything else at once.
     ownerlessMs: 1_500,
-    spoil: {
-      table: (table) => {
-        table.skipsLocked = false;
+    mutant: {
+      postgres: (postgres) => {
+        postgres.skipsLocked = false;
       },
     },
   },

@@ -1,11 +1,11 @@
-// What the scripts of the roster do (src/redis/lua/beat.lua, disown.lua), on a simulated server.
+// What the scripts of the roster do (src/redis/lua/heartbeat.lua, clear-owner.lua), on a simulated server.
 
 import type { ScriptModel } from './redis-server.js';
 
 const MAX_DEAD = 100;
 
 export const rosterScripts: Readonly<Record<string, ScriptModel>> = {
-  beat: (redis, [members = '', about = '', owners = '', deaths = ''], args) => {
+  heartbeat: (redis, [members = '', about = '', owners = '', deaths = ''], args) => {
     const [id = '', aboutIt = '', leaseMs = '0', rememberedMs = '0', ...owned] = args;
     const now = redis.timeMs();
     const dead = redis.sorted(members).filter(([, heardAtMs]) => heardAtMs < now - Number(leaseMs));
@@ -29,7 +29,7 @@ export const rosterScripts: Readonly<Record<string, ScriptModel>> = {
       scores(redis.sorted(deaths)),
     ]);
   },
-  disown: (redis, [owners = ''], [id = '', ...shards]) => {
+  'clear-owner': (redis, [owners = ''], [id = '', ...shards]) => {
     const named = shards.filter((shard) => redis.hash(owners).get(shard) === id);
     for (const shard of named) redis.hash(owners).delete(shard);
     return named.length;

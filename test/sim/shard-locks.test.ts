@@ -25,7 +25,7 @@ class Greedy {
     world: World,
     id: string,
     servers: readonly RedisServer[],
-    pace = 1 + world.chance.between(-0.003, 0.003),
+    pace = 1 + world.random.between(-0.003, 0.003),
   ) {
     this.process = new Process(world, id, pace);
     const { process } = this;
@@ -34,12 +34,12 @@ class Greedy {
       redisClient(new Link({ process, server, timeoutMs: ANSWER_MS, troubles }), server),
     );
     this.locks = new ShardLocks(clients, { keyPrefix: 'carillon:{locks}:', leaseMs: LEASE_MS }, process.time);
-    world.after(world.chance.between(0, BEAT_MS), () => void this.#beat(), process.time);
+    world.after(world.random.between(0, BEAT_MS), () => void this.#beat(), process.time);
   }
 
   async #beat(): Promise<void> {
     this.lost += (await this.locks.extend()).length;
-    const held = new Set(this.locks.held());
+    const held = new Set(this.locks.locked());
     const wanted = SHARDS.filter((shard) => !held.has(shard));
     if (wanted.length > 0) await this.locks.acquire(wanted);
     this.process.time.after(BEAT_MS, () => void this.#beat());
@@ -55,7 +55,7 @@ class LockWorld {
   constructor(seed: number) {
     this.world = new World(seed);
     const { world } = this;
-    this.servers = [0, 1, 2].map((n) => new RedisServer(world, `lock-${n}`, 1 + world.chance.between(-0.003, 0.003)));
+    this.servers = [0, 1, 2].map((n) => new RedisServer(world, `lock-${n}`, 1 + world.random.between(-0.003, 0.003)));
     // These have been there for long.
     for (const server of this.servers) server.put(BOOT_KEY, String(server.timeMs() - 60_000), { id: '' });
     this.greedy = ['a', 'b', 'c'].map((id) => new Greedy(world, id, this.servers));
@@ -108,7 +108,7 @@ it.each(SEEDS)(
       const server = new RedisServer(world, 'lock');
       server.put(BOOT_KEY, String(server.timeMs() - 60_000), { id: '' });
       const { process, locks } = new Greedy(world, 'slow', [server], 1 - MOST_DRIFT);
-      while (locks.held().length < SHARDS.length) await world.step();
+      while (locks.locked().length < SHARDS.length) await world.step();
       // From now on nothing comes through.
       server.freeze(10 * LEASE_MS);
       const isLocked = (shard: number): boolean => server.get(`carillon:{locks}:lease:${shard}`) !== null;
@@ -117,7 +117,7 @@ it.each(SEEDS)(
         world.after(
           ms,
           () => {
-            const held = locks.held();
+            const held = locks.locked();
             if (held.length === 0) endedAtMs = Math.min(endedAtMs, world.nowMs);
             expect(held.filter((shard) => !isLocked(shard))).toEqual([]);
             expect(SHARDS.filter((shard) => locks.isTrusted(shard) && !isLocked(shard))).toEqual([]);
@@ -170,7 +170,7 @@ describe('locks on three servers', { timeout: 120_000 }, () => {
     (seed) =>
       inLockWorld(seed, async (locks) => {
         for (const server of locks.servers) {
-          server.restart(locks.world.chance.between(50, 1_000), null);
+          server.restart(locks.world.random.between(50, 1_000), null);
           await locks.run(3 * BEAT_MS);
         }
         await locks.run(2 * LEASE_MS);
@@ -207,16 +207,16 @@ describe('locks on three servers', { timeout: 120_000 }, () => {
 
   it.each(SEEDS)('overlap for no moment whatever happens to servers and processes (seed %i)', (seed) =>
     inLockWorld(seed, async (locks) => {
-      const { chance } = locks.world;
+      const { random } = locks.world;
       for (let round = 0; round < 12; round++) {
-        const server = chance.pick(locks.servers);
-        const durationMs = chance.between(100, 2 * LEASE_MS);
-        const what = chance.whole(0, 3);
+        const server = random.pick(locks.servers);
+        const durationMs = random.between(100, 2 * LEASE_MS);
+        const what = random.whole(0, 3);
         if (what === 0) server?.freeze(durationMs);
-        else if (what === 1) server?.restart(durationMs, chance.happens(0.5) ? 0 : null);
+        else if (what === 1) server?.restart(durationMs, random.happens(0.5) ? 0 : null);
         else if (what === 2) server?.flush();
-        else chance.pick(locks.greedy)?.process.freeze(durationMs);
-        await locks.run(chance.between(100, LEASE_MS));
+        else random.pick(locks.greedy)?.process.freeze(durationMs);
+        await locks.run(random.between(100, LEASE_MS));
       }
     }),
   );

@@ -1,12 +1,15 @@
 // One simulation: a cluster, work, faults, and the time to get over them; the same for the same seed.
 
 import { transactionLimits } from '../../src/compose/transaction-limits.js';
+import type { Config } from '../../src/config.js';
 import { Checks } from './checks.js';
 import { Destinations } from './destinations.js';
 import { EVERY_FAULT, type FaultKind, Faults } from './faults.js';
-import { type SimulatedNode, type Spoil, type Surroundings, TIMES } from './node.js';
+import { type SimulatedNode, type Mutant, type Environment, TIMES } from './node.js';
+import { MessageClients } from './message-clients.js';
 import { RedisServer } from './redis-server.js';
-import { TableServer } from './table-server.js';
+import { ScheduleClients } from './schedule-clients.js';
+import { PostgresServer } from './postgres-server.js';
 import { installTurns } from './turns.js';
 import { World } from './world.js';
 
@@ -15,7 +18,7 @@ export interface SimulationSettings {
   readonly faultsMs?: number;
   readonly leastDisturbances?: number;
   readonly faults?: readonly FaultKind[];
-  readonly spoil?: Spoil;
+  readonly mutant?: Mutant;
   /** 0: the data Redis keeps the locks. */
   readonly lockServers?: number;
   readonly shards?: number;
@@ -24,6 +27,12 @@ export interface SimulationSettings {
   readonly mayNotMove?: boolean;
   /** For how long a shard may be without an actor at most; any time when left out. */
   readonly ownerlessMs?: number;
+  /** How late a message may be sent at most; any time when left out. */
+  readonly lateMs?: number;
+  /** Settings of nodes that differ from those of other simulations. */
+  readonly config?: Partial<Config>;
+  /** Whether clients send messages that are due in minutes, and schedules are minutes apart. */
+  readonly isFar?: boolean;
 }
 
 export interface SimulationResult {
@@ -40,6 +49,13 @@ export interface SimulationResult {
   readonly abandoned: number;
   readonly skippedGrants: number;
   readonly messages: number;
+  /** Changes of schedules, and how often one moved on to another time. */
+  readonly changes: number;
+  readonly fires: number;
+  readonly skipped: number;
+  readonly callbacks: number;
+  /** Accepts that were told whose repeat they are. */
+  readonly duplicates: number;
   readonly claims: number;
   /** Cancels that were acknowledged. */
   readonly cancels: number;
@@ -53,19 +69,15 @@ const FAULTS_MS = 30_000;
 const LEAST_DISTURBANCES = 10;
 /** Shards move only when somebody asks for it in some simulations: what is asked for comes in this time, or never. */
 const FAULTS_MAX_MS = 10 * FAULTS_MS;
-/** Work comes in, in the mean, so often. */
-const MESSAGE_EVERY_MS = 250;
-const MAX_DELAY_MS = 6_000;
-/** So many messages are canceled, before they are due or just then. */
-const IS_CANCELED = 0.1;
-const CANCEL_LATE_EVERY_MS = 2_000;
-const LATE_MS = 500;
 /** A heartbeat's delay and the give that follows. */
 const SLACK_MS = 1_500;
 const LOOK_EVERY_MS = 500;
+/** Schedules that were in flight when their node died lapse, and are claimed again. */
+const CATCH_UP_MS = 40_000;
+const BEHIND_MS = 2_000;
 /** What is at rest stays so. */
 const STAYS_MS = 3 * TIMES.heartbeatMs;
-/** What was lost from the queue is rescued, what lapsed is sent again, what failed is retried. */
+/** What was lost from Redis is rescued, what lapsed is sent again, what failed is retried. */
 const SETTLE_MS = 75_000;
 
 /** Runs until the end or the first violation. */
@@ -82,8 +94,8 @@ export class Simulation {
   readonly world: World;
   readonly checks = new Checks();
   readonly faults: Faults;
-  readonly around: Surroundings;
-  isBusy = true;
+  readonly around: Environment;
+  readonly clients: readonly [MessageClients, ScheduleClients];
   readonly #mayNotMove: boolean;
   readonly #mayGoBack: boolean;
   readonly #nodes: number | undefined;
@@ -95,13 +107,13 @@ export class Simulation {
   ) {
     this.world = new World(seed);
     const { world } = this;
-    const { chance } = world;
-    const shards = settings.shards ?? chance.whole(6, 14);
-    const lockCount = settings.lockServers ?? chance.pick([0, 1, 3, 3]) ?? 0;
+    const { random } = world;
+    const shards = settings.shards ?? random.whole(6, 14);
+    const lockCount = settings.lockServers ?? random.pick([0, 1, 3, 3]) ?? 0;
     const redis = new RedisServer(world, 'redis');
     const own = Array.from(
       { length: lockCount },
-      (_, index) => new RedisServer(world, `lock-${index}`, 1 + chance.between(-0.003, 0.003)),
+      (_, index) => new RedisServer(world, `lock-${index}`, 1 + random.between(-0.003, 0.003)),
     );
     const kinds = settings.faults ?? EVERY_FAULT;
     this.around = {
@@ -109,17 +121,18 @@ export class Simulation {
       shards,
       redis,
       lockServers: own.length === 0 ? [redis] : own,
-      table: new TableServer(world, shards, transactionLimits(TIMES.leaseMs)),
+      postgres: new PostgresServer(world, shards, transactionLimits(TIMES.leaseMs)),
       destinations: new Destinations(world),
       troubles:
         kinds.length === 0
           ? { lostRequest: 0, lostAnswer: 0, longDelay: 0.01, longDelayMs: 100 }
           : { lostRequest: 0.0004, lostAnswer: 0.0004, longDelay: 0.01, longDelayMs: 400 },
       watch: this.checks,
-      ...(settings.spoil === undefined ? {} : { spoil: settings.spoil }),
+      config: settings.config ?? {},
+      ...(settings.mutant === undefined ? {} : { mutant: settings.mutant }),
     };
-    settings.spoil?.redis?.(redis);
-    settings.spoil?.table?.(this.around.table);
+    settings.mutant?.redis?.(redis);
+    settings.mutant?.postgres?.(this.around.postgres);
     this.checks.watch(this.around);
     this.checks.locksMayGoBack = own.length === 0 && (kinds.includes('failover') || kinds.includes('flush'));
     this.#mayGoBack = kinds.includes('failover');
@@ -127,19 +140,21 @@ export class Simulation {
     this.#mayNotMove = settings.mayNotMove ?? false;
     this.faults = new Faults(this.around, this.checks, kinds);
     this.#ownerlessMs = settings.ownerlessMs;
+    this.checks.lateMs = settings.lateMs ?? Infinity;
+    const { isFar = false } = settings;
+    const running = (): SimulatedNode[] => this.faults.live.filter(({ process }) => process.runs);
+    this.clients = [new MessageClients(this.around, running, isFar), new ScheduleClients(this.around, running, isFar)];
   }
 
   begin(): void {
     const { world, around, faults } = this;
     if (this.#mayGoBack) around.redis.rememberStates();
-    const nodes = this.#nodes ?? world.chance.whole(2, 4);
+    const nodes = this.#nodes ?? world.random.whole(2, 4);
     for (let node = 0; node < nodes; node++) faults.join();
-    faults.nodes[0]?.vouch();
-    this.#publishOn();
-    this.#cancelOn();
+    for (const clients of this.clients) clients.begin();
     // Those that joined at first may share evenly only when their grace is over.
     const calmMs = this.#mayNotMove ? 2 * TIMES.joinGraceMs : 0;
-    world.after(calmMs + world.chance.between(4_000, 9_000), () => {
+    world.after(calmMs + world.random.between(4_000, 9_000), () => {
       this.checks.mayNotMove = this.#mayNotMove;
       faults.begin();
       if (this.#ownerlessMs !== undefined) this.checks.boundOwnerless(faults.nodes, this.#ownerlessMs);
@@ -152,43 +167,6 @@ export class Simulation {
     const graceMs = deaths < 2 ? TIMES.joinGraceMs : Math.min(TIMES.joinGraceMs * 2 ** (deaths - 1), 60_000);
     const bootMs = TIMES.leaseMs * 1.01;
     return TIMES.leaseMs + bootMs + 2 * TIMES.heartbeatMs + graceMs + TIMES.handoverMs + SLACK_MS;
-  }
-
-  #running(): SimulatedNode[] {
-    return this.faults.live.filter(({ process }) => process.runs);
-  }
-
-  /** Through a node that is cut off from Redis where there is one. */
-  #cancel(id: string): void {
-    const nodes = this.#running();
-    (nodes.find(({ redisLink }) => !redisLink.isOpen) ?? this.world.chance.pick(nodes))?.cancel(id);
-  }
-
-  /** Now and then one is canceled that should have been sent by now: what a frozen node has in its hands is among them. */
-  #cancelOn(): void {
-    const { world, around } = this;
-    world.after(CANCEL_LATE_EVERY_MS, () => {
-      if (!this.isBusy) return;
-      const lateMs = around.redis.exactMs() - LATE_MS;
-      const late = [...around.table.messages.values()].find(
-        ({ state, attempts, due_at }) => state === 'pending' && attempts === 0 && due_at < lateMs,
-      );
-      if (late !== undefined) this.#cancel(late.id);
-      this.#cancelOn();
-    });
-  }
-
-  #publishOn(): void {
-    const { world } = this;
-    world.after(-Math.log(1 - world.chance.next()) * MESSAGE_EVERY_MS, () => {
-      if (!this.isBusy) return;
-      const dueInMs = world.chance.happens(0.5) ? 0 : world.chance.between(0, MAX_DELAY_MS);
-      const id = world.chance.pick(this.#running())?.publish(dueInMs);
-      if (id !== undefined && world.chance.happens(IS_CANCELED)) {
-        world.after(world.chance.between(0, dueInMs + 200), () => this.#cancel(id));
-      }
-      this.#publishOn();
-    });
   }
 }
 
@@ -209,22 +187,30 @@ async function run(simulation: Simulation, settings: SimulationSettings): Promis
   await goOn(() => faults.arePast);
   world.note('all is well again');
   const recoveredAtMs = world.nowMs + simulation.recoveryMs();
-  simulation.isBusy = false;
-  // Looked at now and then: most clusters need not be waited for until the last moment.
-  let lookAtMs = world.nowMs;
-  const isAtRest = (): boolean => {
-    if (world.nowMs < lookAtMs) return false;
-    lookAtMs = world.nowMs + LOOK_EVERY_MS;
-    return checks.ownerFaults(faults.nodes).length === 0;
+  const [messageClients, scheduleClients] = simulation.clients;
+  messageClients.end();
+  scheduleClients.end();
+  /** Looked at now and then: most clusters need not be waited for until the last moment. */
+  const goOnUntil = async (isReached: () => boolean, latestMs: number): Promise<void> => {
+    let lookAtMs = world.nowMs;
+    await goOn(() => {
+      if (world.nowMs < lookAtMs) return false;
+      lookAtMs = world.nowMs + LOOK_EVERY_MS;
+      return world.nowMs >= latestMs || isReached();
+    });
   };
-  await goOn(() => world.nowMs >= recoveredAtMs || isAtRest());
+  await goOnUntil(() => checks.ownerFaults(faults.nodes).length === 0, recoveredAtMs);
   if (world.violations.length === 0) checks.checkOwners(faults.nodes);
+  const behind = (): string[] => checks.schedules.behind(around.redis.exactMs() - BEHIND_MS);
+  await goOnUntil(() => behind().length === 0, world.nowMs + CATCH_UP_MS);
+  if (world.violations.length === 0) behind().forEach((text) => world.violate(text));
+  scheduleClients.pauseAll();
   const calmAtMs = world.nowMs + STAYS_MS;
-  const settledAtMs = world.nowMs + SETTLE_MS;
-  const isDone = (): boolean => world.nowMs > calmAtMs && checks.isAllEnded;
-  await goOn(() => world.nowMs >= settledAtMs || isDone());
+  const isDone = (): boolean => world.nowMs > calmAtMs && checks.schedules.areAllPaused && checks.isAllEnded;
+  await goOnUntil(isDone, world.nowMs + SETTLE_MS + messageClients.maxDelayMs);
   if (world.violations.length === 0) checks.checkOwners(faults.nodes);
   if (world.violations.length === 0) checks.checkMessages();
+  if (world.violations.length === 0) checks.schedules.checkRecords();
   return {
     seed,
     hash: world.hash,
@@ -234,9 +220,14 @@ async function run(simulation: Simulation, settings: SimulationSettings): Promis
     faultsMs: faultsEndedMs,
     disturbances: faults.count,
     virtualMs: world.nowMs - startedAtMs,
-    abandoned: around.table.transactions.abandoned,
-    skippedGrants: around.table.skippedGrants,
-    messages: around.table.messages.size,
+    abandoned: around.postgres.transactions.abandoned,
+    skippedGrants: around.postgres.skippedGrants,
+    messages: around.postgres.messages.size,
+    changes: checks.schedules.changes,
+    fires: checks.schedules.fires,
+    skipped: [...around.postgres.messages.values()].filter(({ state }) => state === 'skipped').length,
+    callbacks: checks.records.callbacks,
+    duplicates: checks.records.duplicates,
     claims: checks.claims,
     cancels: checks.cancels,
     refusals: checks.refusals,

@@ -1,10 +1,10 @@
 // The world of a simulation: one clock, one list of what happens next, and one thing at a time.
 
 import type { Cancel, ProcessTime } from '../../src/domain/clock.js';
-import { SeededChance } from './chance.js';
+import { SeededRandom } from './seeded-random.js';
 import { runTurn } from './turns.js';
 
-interface Happening {
+interface SimulatedEvent {
   readonly atMs: number;
   readonly order: number;
   readonly time: ProcessTime | null;
@@ -15,26 +15,26 @@ interface Happening {
 const KEPT_LINES = 400;
 
 export class World {
-  readonly chance: SeededChance;
+  readonly random: SeededRandom;
   /** The true time, in milliseconds. Begins well after the epoch, as ids are made of it. */
   nowMs = 1_000_000;
   steps = 0;
   readonly violations: string[] = [];
-  readonly #heap: Happening[] = [];
+  readonly #heap: SimulatedEvent[] = [];
   #order = 0;
   #hash = 0x811c9dc5;
   #hash2 = 0x1b873593;
   readonly #lines: string[] = [];
 
   constructor(seed: number) {
-    this.chance = new SeededChance(seed);
+    this.random = new SeededRandom(seed);
   }
 
   /** Something of a process (by its time), or of servers and faults (null). */
   at(atMs: number, run: () => void, time: ProcessTime | null = null): Cancel {
-    const happening: Happening = { atMs: Math.max(atMs, this.nowMs), order: this.#order++, time, run };
-    this.#push(happening);
-    return () => (happening.run = null);
+    const event: SimulatedEvent = { atMs: Math.max(atMs, this.nowMs), order: this.#order++, time, run };
+    this.#push(event);
+    return () => (event.run = null);
   }
 
   after(delayMs: number, run: () => void, time: ProcessTime | null = null): Cancel {
@@ -79,20 +79,20 @@ export class World {
     return this.#lines.slice(-KEPT_LINES);
   }
 
-  #push(happening: Happening): void {
+  #push(event: SimulatedEvent): void {
     const heap = this.#heap;
-    let place = heap.push(happening) - 1;
+    let place = heap.push(event) - 1;
     while (place > 0) {
       const parent = (place - 1) >> 1;
       const above = heap[parent];
-      if (above === undefined || isBefore(above, happening)) break;
+      if (above === undefined || isBefore(above, event)) break;
       heap[place] = above;
       place = parent;
     }
-    heap[place] = happening;
+    heap[place] = event;
   }
 
-  #pop(): Happening | undefined {
+  #pop(): SimulatedEvent | undefined {
     const heap = this.#heap;
     const first = heap[0];
     const last = heap.pop();
@@ -111,7 +111,7 @@ export class World {
   }
 }
 
-function isBefore(one: Happening | undefined, other: Happening | undefined): boolean {
+function isBefore(one: SimulatedEvent | undefined, other: SimulatedEvent | undefined): boolean {
   if (one === undefined) return false;
   if (other === undefined) return true;
   return one.atMs < other.atMs || (one.atMs === other.atMs && one.order < other.order);

@@ -1,7 +1,7 @@
 /** Every way in which two courses of steps can interleave. */
 
 /** Every way to merge two sequences, each in its own order. */
-export function merges<Step>(a: readonly Step[], b: readonly Step[]): Step[][] {
+function merges<Step>(a: readonly Step[], b: readonly Step[]): Step[][] {
   const [firstOfA, ...restOfA] = a;
   const [firstOfB, ...restOfB] = b;
   if (firstOfA === undefined) return [[...b]];

@@ -1,13 +1,14 @@
-/** Messages, outcomes and a recorder for tests of the table, on a database of the test's own. */
+/** Messages, outcomes and a recorder for tests of PostgreSQL, on a database of the test's own. */
 import { randomBytes } from 'node:crypto';
-import { ID_CHANCE_BYTES, messageId } from '../../src/domain/ids.js';
+import { ID_RANDOM_BYTES, messageId } from '../../src/domain/ids.js';
 import type { Message } from '../../src/domain/message.js';
 import type { Database } from '../../src/postgres/database.js';
 import type { Outcome } from '../../src/postgres/messages/outcomes.js';
 import { Recorder, type RecorderSettings } from '../../src/postgres/messages/recorder.js';
 import { migratedDatabase, openDatabase } from './node.js';
+import { processTime } from '../../src/time/process-time.js';
 
-export interface OpenTable {
+export interface OpenRecorder {
   readonly database: Database;
   readonly url: string;
   readonly tenantId: number;
@@ -18,12 +19,13 @@ export interface OpenTable {
   close(): Promise<void>;
 }
 
-export async function openTable(settings: Partial<RecorderSettings> = {}): Promise<OpenTable> {
+export async function openRecorder(settings: Partial<RecorderSettings> = {}): Promise<OpenRecorder> {
   const fresh = await migratedDatabase();
   const database = openDatabase(fresh.url);
   const clock = { value: Date.now(), nowMs: () => clock.value };
   const refusals: unknown[] = [];
   const recorder = new Recorder(database, clock, {
+    time: processTime,
     deduplicationMs: 600_000,
     idempotencyMs: 3_600_000,
     onAvailability: () => undefined,
@@ -50,7 +52,7 @@ export async function openTable(settings: Partial<RecorderSettings> = {}): Promi
 export function aMessage(given: Partial<Message> = {}): Message {
   const dueAtMs = given.dueAtMs ?? Date.now();
   return {
-    id: messageId(dueAtMs, randomBytes(ID_CHANCE_BYTES)),
+    id: messageId(dueAtMs, randomBytes(ID_RANDOM_BYTES)),
     tenantId: 1,
     shard: 0,
     kind: 'message',

@@ -9,6 +9,7 @@ import { migrate } from '../../src/postgres/migrate.js';
 import { partitionBounds } from '../../src/postgres/maintenance.js';
 import { type Sink, startSink } from './sink.js';
 import { type FreshDatabase, freshDatabase, freshRedis } from './stores.js';
+import { processTime } from '../../src/time/process-time.js';
 
 /** Few, so that tests start fast; what holds for sixteen shards holds for more. */
 export const TEST_SHARDS = 16;
@@ -45,9 +46,9 @@ async function makeTemplate(client: pg.Client): Promise<void> {
   await client.query(`alter database ${name} rename to ${TEMPLATE}`);
 }
 
-/** A pool for looking into the table. Close it. */
+/** A pool for looking into PostgreSQL. Close it. */
 export function openDatabase(url: string): Database {
-  return new Database({ url, poolSize: 4, timeoutMs: 20_000, onError: () => undefined });
+  return new Database({ time: processTime, url, poolSize: 4, timeoutMs: 20_000, onError: () => undefined });
 }
 
 export interface TestNode {
@@ -56,7 +57,7 @@ export interface TestNode {
   readonly adminToken: string;
   readonly config: Config;
   readonly sink: Sink;
-  /** For looking into the table. */
+  /** For looking into PostgreSQL. */
   readonly database: Database;
   /** Calls the API as the tenant "default". */
   call(

@@ -4,6 +4,7 @@ import { createRedis, openRedis } from '../../src/redis/connect.js';
 import { type ShardKeys, shardKeys } from '../../src/redis/keys.js';
 import { type Claim, type QueueEntry, type QueueTimes, ShardQueue } from '../../src/redis/shard-queue.js';
 import { freshRedis } from './stores.js';
+import { processTime } from '../../src/time/process-time.js';
 
 export const EPOCH = 7;
 export const HOUR = 3_600_000;
@@ -11,7 +12,7 @@ export const HOUR = 3_600_000;
 export interface OpenQueue {
   readonly queue: ShardQueue;
   readonly redis: Redis | Cluster;
-  /** What the queue takes Redis's clock for: this process's, and so much more. */
+  /** What Redis takes Redis's clock for: this process's, and so much more. */
   readonly clock: { aheadMs: number };
   readonly prefix: string;
   keys(shard: number): ShardKeys;
@@ -30,7 +31,7 @@ const TIMES: QueueTimes = { answerMs: 5_000, visibilityMs: 15_000, payloadFreshM
 export async function openQueue(times: Partial<QueueTimes> = {}, url?: string): Promise<OpenQueue> {
   const fresh = freshRedis();
   const redis = createRedis({ url: url ?? fresh.url, timeoutMs: times.answerMs ?? 5_000, onTrouble: () => undefined });
-  await openRedis(redis, 5_000);
+  await openRedis(redis, 5_000, processTime);
   const prefix = fresh.prefix.replace(/:$/, '');
   const clock = { aheadMs: 0 };
   const queue = new ShardQueue(redis, prefix, { ...TIMES, ...times }, { nowMs: () => Date.now() + clock.aheadMs });

@@ -16,6 +16,7 @@ import { migrate } from '../../src/postgres/migrate.js';
 import { NO_FIGURES } from './figures.js';
 import { freshDatabase } from './stores.js';
 import { timestamp } from './timestamp.js';
+import { processTime } from '../../src/time/process-time.js';
 
 export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;
@@ -126,7 +127,7 @@ export class Records {
   /** `nowMs` is the present; partitions reach `weeks` to either side of it. */
   static async open(nowMs: number, weeks = 6, reading: Partial<ReadSettings> = {}): Promise<Records> {
     const { url, drop } = await freshDatabase();
-    const database = new Database({ url, poolSize: 4, timeoutMs: 30_000, onError: () => undefined });
+    const database = new Database({ time: processTime, url, poolSize: 4, timeoutMs: 30_000, onError: () => undefined });
     const reach = weeks * 7 * DAY;
     await migrate(database, { shards: 16, fromMs: nowMs - reach, untilMs: nowMs + reach });
     const reads = openReads(url, reading);
@@ -135,10 +136,11 @@ export class Records {
     const app = buildApp({
       config,
       clock,
-      chance: (bytes) => randomBytes(bytes),
+      time: processTime,
+      random: (bytes) => randomBytes(bytes),
       database,
       reads,
-      intake: new TableIntake(database, clock) as unknown as Intake,
+      intake: new DatabaseIntake(database, clock) as unknown as Intake,
       logger: pino({ level: 'silent' }),
       cluster: NO_CLUSTER,
       health: { ready: () => ({ ok: true }), leaving: () => false },
@@ -279,6 +281,7 @@ export class Records {
 /** Connections for reads, as many as a node has, with a budget that a busy machine does not spend. Close it. */
 export function openReads(url: string, changes: Partial<ReadSettings> = {}): ReadPool {
   return new ReadPool({
+    time: processTime,
     ...{ url, connections: 4, connectMs: 20_000, budgetMs: 10_000, tenantMax: 2, waitMs: 20_000 },
     onError: () => undefined,
     ...changes,
@@ -293,8 +296,8 @@ async function makeTenant(database: Database, name: string): Promise<readonly [n
   return [tenant!.id, token];
 }
 
-/** The part of the intake that bulk operations use, with the table alone: there is no queue to be told in these tests. */
-class TableIntake implements Pick<Intake, 'cancel' | 'retryDeadLetters'> {
+/** The part of the intake that bulk operations use, with PostgreSQL alone: there is no queue to be told in these tests. */
+class DatabaseIntake implements Pick<Intake, 'cancel' | 'retryDeadLetters'> {
   constructor(
     private readonly database: Database,
     private readonly clock: { nowMs: () => number },

@@ -33,6 +33,8 @@ export interface RedisClusterOptions {
   readonly replicas?: boolean;
   /** After how long a master that is silent is replaced by its replica. */
   readonly nodeTimeoutMs?: number;
+  /** Whether the other masters refuse everything while one is unavailable, which is Redis's default. */
+  readonly fullCoverage?: boolean;
   readonly say?: (line: string) => void;
 }
 
@@ -98,6 +100,7 @@ class Server implements ClusterServer {
         'cluster-enabled': 'yes',
         'cluster-port': String(this.busPort),
         'cluster-node-timeout': String(this.#options.nodeTimeoutMs ?? 5_000),
+        'cluster-require-full-coverage': this.#options.fullCoverage === false ? 'no' : 'yes',
         masterauth: this.#password,
         'repl-diskless-sync-delay': '0',
       },

@@ -47,7 +47,7 @@ function withToken({ token, headers, body }: Sent): { headers: Record<string, st
   };
 }
 
-/** Publishes to the sink's `path`; gives the message's id as in the table. */
+/** Publishes to the sink's `path`; gives the message's id as in PostgreSQL. */
 export async function publish(node: TestNode, path: string, sent: Sent = {}): Promise<string> {
   const response = await node.call('POST', `/v2/publish/${node.sink.url}${path}`, withToken(sent));
   const answer = (await response.json()) as { messageId?: string; error?: string };

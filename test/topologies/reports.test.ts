@@ -1,5 +1,5 @@
 // Reports 25 and 26: that this run is what it says, a Redis Cluster of three masters and PgBouncer in transaction mode, and that a node works on it.
-// The tests of the queue, of the table and of the API run on the same servers beside this one.
+// The tests of Redis, of PostgreSQL and of the API run on the same servers beside this one.
 
 import { Cluster, type Redis } from 'ioredis';
 import pg from 'pg';
@@ -8,9 +8,10 @@ import { createRedis, createSubscriber, openRedis } from '../../src/redis/connec
 import { Subscriptions } from '../../src/redis/subscriptions.js';
 import { shardKeys } from '../../src/redis/keys.js';
 import { RedisClock } from '../../src/redis/redis-clock.js';
-import { queueError } from '../../src/redis/script.js';
+import { redisError } from '../../src/redis/script.js';
 import { startTestNode, type TestNode } from '../support/node.js';
 import { expectInvariants, publish, schedule, untilRows, untilState } from '../support/work.js';
+import { nodeClock, processTime } from '../../src/time/process-time.js';
 
 const SHARDS = 64;
 const timeoutMs = 5_000;
@@ -20,7 +21,7 @@ let redis: Redis | Cluster;
 beforeAll(async () => {
   node = await startTestNode({ CARILLON_DATABASE_POOL: 8 });
   redis = createRedis({ url: inject('redisUrl'), timeoutMs, onTrouble: () => undefined });
-  await openRedis(redis, timeoutMs);
+  await openRedis(redis, timeoutMs, processTime);
 });
 afterAll(async () => {
   await expectInvariants(node);
@@ -46,11 +47,11 @@ describe('on a Redis Cluster (report 25: CROSSSLOT)', () => {
     expect(new Set(slots).size).toBe(1);
   });
 
-  it('keys of two shards in one script are a fault of ours, not a queue that is away', async () => {
+  it('keys of two shards in one script are a fault of ours, not a queue that is unavailable', async () => {
     const twoShards = [shardKeys('c', 0).due, shardKeys('c', 1).due];
     const refused = await redis.eval('return 1', 2, ...twoShards).catch((error: unknown) => error);
     expect(String(refused)).toContain('CROSSSLOT');
-    expect(queueError(refused)).toBe(refused);
+    expect(redisError(refused)).toBe(refused);
   });
 
   it('messages and schedules of every shard are delivered', async () => {
@@ -64,7 +65,7 @@ describe('on a Redis Cluster (report 25: CROSSSLOT)', () => {
 
   it('the clock is one that no master is behind', async () => {
     if (!(redis instanceof Cluster)) throw new Error('the data Redis is no cluster');
-    const clock = new RedisClock(redis);
+    const clock = new RedisClock(redis, { time: processTime, nodeClock });
     await clock.start();
     clock.stop();
     for (const master of redis.nodes('master')) {
@@ -77,7 +78,7 @@ describe('on a Redis Cluster (report 25: CROSSSLOT)', () => {
   it('a subscription hears what is published through any master, and is taken up again elsewhere when it breaks', async () => {
     const settings = { url: inject('redisUrl'), timeoutMs, onTrouble: () => undefined };
     const subscriber = createSubscriber(settings);
-    await openRedis(subscriber, timeoutMs);
+    await openRedis(subscriber, timeoutMs, processTime);
     const subscriptions = new Subscriptions(subscriber);
     let heard: (text: string) => void = () => undefined;
     subscriptions.onMessage((_channel, text) => heard(text));

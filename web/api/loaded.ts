@@ -6,7 +6,7 @@ import { isAbort, textOf } from './request.js';
 export interface Loaded<Value> {
   /** Undefined until something came. While it is read anew the value of before stays. */
   readonly value: Value | undefined;
-  readonly fault: string;
+  readonly problem: string;
   readonly isLoading: boolean;
   readonly reload: () => void;
 }
@@ -14,7 +14,7 @@ export interface Loaded<Value> {
 interface State<Value> {
   readonly key: string;
   readonly value: Value | undefined;
-  readonly fault: string;
+  readonly problem: string;
   readonly isLoading: boolean;
 }
 
@@ -27,7 +27,7 @@ export function useLoaded<Value>(
   read: (signal: AbortSignal) => Promise<Value>,
   { waitMs = 0, everyMs = 0, keepOld = false }: { waitMs?: number; everyMs?: number; keepOld?: boolean } = {},
 ): Loaded<Value> {
-  const [state, setState] = useState<State<Value>>({ key, value: undefined, fault: '', isLoading: true });
+  const [state, setState] = useState<State<Value>>({ key, value: undefined, problem: '', isLoading: true });
   const [turn, setTurn] = useState(0);
   const latest = useRef(read);
   latest.current = read;
@@ -40,13 +40,13 @@ export function useLoaded<Value>(
       if (!isAgain) setState((before) => ({ ...before, isLoading: true }));
       try {
         const value = await latest.current(abort.signal);
-        if (!abort.signal.aborted) setState({ key, value, fault: '', isLoading: false });
+        if (!abort.signal.aborted) setState({ key, value, problem: '', isLoading: false });
       } catch (error) {
         if (abort.signal.aborted || isAbort(error)) return;
         setState((before) => ({
           key,
           value: before.key === key ? before.value : undefined,
-          fault: textOf(error),
+          problem: textOf(error),
           isLoading: false,
         }));
       }
@@ -62,5 +62,5 @@ export function useLoaded<Value>(
 
   // What belongs to another key is not shown as the answer to this one, unless that is wanted.
   const value = state.key === key || keepOld ? state.value : undefined;
-  return { value, fault: state.key === key ? state.fault : '', isLoading: state.isLoading, reload };
+  return { value, problem: state.key === key ? state.problem : '', isLoading: state.isLoading, reload };
 }

@@ -2,7 +2,7 @@
 
 import { session, signOut } from '../session.js';
 
-export class ApiFault extends Error {
+export class ApiError extends Error {
   constructor(
     readonly status: number,
     text: string,
@@ -32,10 +32,10 @@ export async function request<Answer>(path: string, call: Call = {}): Promise<An
   const response = await answerTo(path + queryText(call.query ?? {}), init);
   const value = await read(response);
   if (response.ok) return value as Answer;
-  const fault = new ApiFault(response.status, faultText(value, response));
+  const problem = new ApiError(response.status, errorText(value, response));
   // The token was taken away, or is a wrong one: there is nothing to do here without one.
-  if (response.status === 401 && call.token === undefined) signOut(fault.message);
-  throw fault;
+  if (response.status === 401 && call.token === undefined) signOut(problem.message);
+  throw problem;
 }
 
 /** An administrator acts for a tenant by naming it. */
@@ -50,7 +50,7 @@ async function answerTo(target: string, init: RequestInit): Promise<Response> {
     return await fetch(target, init);
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
-    throw new ApiFault(0, 'No answer: the node that served this page is not there, or cannot be reached');
+    throw new ApiError(0, 'No answer: the node that served this page is not there, or cannot be reached');
   }
 }
 
@@ -63,7 +63,7 @@ async function read(response: Response): Promise<unknown> {
   }
 }
 
-function faultText(value: unknown, response: Response): string {
+function errorText(value: unknown, response: Response): string {
   if (typeof value === 'object' && value !== null && 'error' in value && typeof value.error === 'string') {
     return value.error;
   }

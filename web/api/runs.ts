@@ -2,7 +2,7 @@
 
 import type { Page } from './gather.js';
 import { request } from './request.js';
-import type { Run, RunDetail, RunPage, RunState } from './shapes.js';
+import type { Run, RunDetail, RunPage, RunState } from './answer-types.js';
 
 export interface RunFilter {
   readonly schedule?: string;

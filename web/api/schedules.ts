@@ -2,7 +2,7 @@
 
 import type { Page } from './gather.js';
 import { request } from './request.js';
-import type { NextTimes, Schedule } from './shapes.js';
+import type { NextTimes, Schedule } from './answer-types.js';
 
 export interface ScheduleFilter {
   readonly state?: string;

@@ -1,10 +1,10 @@
 // Which letter, colour and pattern stands for a node. A name keeps its own while the page is open, whoever comes and goes.
 
 /** Colours in tokens.css; patterns in cluster.css. */
-export const OWNER_COLOURS = 8;
+const OWNER_COLOURS = 8;
 const PATTERNS = 6;
 
-export interface OwnerMark {
+export interface NodeColor {
   /** A, B, … Z, AA … */
   readonly letter: string;
   readonly colour: number;
@@ -23,10 +23,10 @@ export function byNumber(a: string, b: string): number {
   return a.localeCompare(b, 'en', { numeric: true });
 }
 
-export function markOf(name: string): OwnerMark {
+export function colorOf(name: string): NodeColor {
   meet([name]);
   const place = placeOf.get(name) ?? 0;
-  return { letter: letters(place), colour: place % OWNER_COLOURS, pattern: place % PATTERNS };
+  return { letter: deadLetters(place), colour: place % OWNER_COLOURS, pattern: place % PATTERNS };
 }
 
 /** A node's id is its name and a random end. */
@@ -34,7 +34,7 @@ export function nameOf(id: string): string {
   return id.slice(0, Math.max(0, id.lastIndexOf('-')));
 }
 
-function letters(place: number): string {
+function deadLetters(place: number): string {
   const last = String.fromCharCode(65 + (place % 26));
-  return place < 26 ? last : letters(Math.floor(place / 26) - 1) + last;
+  return place < 26 ? last : deadLetters(Math.floor(place / 26) - 1) + last;
 }

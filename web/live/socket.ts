@@ -10,7 +10,7 @@ export type Link = 'closed' | 'connecting' | 'live' | 'away';
 export const picture = signal<Picture | null>(null);
 export const link = signal<Link>('closed');
 /** What the node said when it closed the socket. */
-export const linkFault = signal('');
+export const linkError = signal('');
 
 /** The cluster's clock minus this machine's. */
 let clockAheadMs = 0;
@@ -52,7 +52,7 @@ function close(): void {
   old?.close();
   picture.value = null;
   seq = null;
-  linkFault.value = '';
+  linkError.value = '';
   link.value = 'closed';
   tries = 0;
 }
@@ -79,7 +79,7 @@ function take(from: WebSocket, message: ServerMessage): void {
     ({ seq } = message);
     show(message.picture);
     link.value = 'live';
-    linkFault.value = '';
+    linkError.value = '';
     tries = 0;
     return;
   }
@@ -115,7 +115,7 @@ function lost(token: string, code: number, reason: string): void {
   clearTimeout(silence);
   socket = null;
   seq = null;
-  linkFault.value = reason === '' ? `closed with code ${code}` : reason;
+  linkError.value = reason === '' ? `closed with code ${code}` : reason;
   if (!mayReconnect(code)) {
     link.value = 'closed';
     if (code === CLOSE.unauthorized || code === CLOSE.forbidden) signOut(reason);

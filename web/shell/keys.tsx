@@ -4,7 +4,7 @@ import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { go } from '../route.js';
 import { isAdmin } from '../session.js';
-import { placesOf } from './rail.js';
+import { placesOf } from './sidebar.js';
 
 /** After g, the letter must come within this time. */
 const SECOND_KEY_MS = 1_200;

@@ -3,11 +3,11 @@
 import type { JSX } from 'preact';
 import type { StorePicture, SweepPicture } from '../../src/admin/protocol.js';
 import { picture } from '../live/socket.js';
-import { FactList, type Fact } from '../parts/facts.js';
-import { Lost } from '../parts/lost.js';
-import { Empty } from '../parts/notices.js';
-import { State } from '../parts/state.js';
-import { amount, bytes, Exactly } from '../parts/time.js';
+import { FactList, type Fact } from '../components/facts.js';
+import { ConnectionLost } from '../components/connection-lost.js';
+import { Empty } from '../components/notices.js';
+import { State } from '../components/state.js';
+import { amount, bytes, Exactly } from '../components/time.js';
 
 export function Stores(): JSX.Element {
   const shown = picture.value;
@@ -16,7 +16,7 @@ export function Stores(): JSX.Element {
       <div class="title">
         <h1>Sweeps and stores</h1>
       </div>
-      <Lost />
+      <ConnectionLost />
       {shown === null ? (
         <Empty title="Reading the picture…" />
       ) : (

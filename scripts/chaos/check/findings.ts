@@ -29,7 +29,7 @@ export function clockTime(atMs: number | null): string {
 }
 
 /** The value below which that share of the values lies; null of none. */
-export function quantile(values: readonly number[], share: number): number | null {
+function quantile(values: readonly number[], share: number): number | null {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? null;
 }

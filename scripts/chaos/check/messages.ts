@@ -20,7 +20,7 @@ const CLOCK_TOLERANCE_MS = 5;
 const NUMBER_IN_DESTINATION = /[?&]n=(\d+)/;
 
 /** The number that the load gave a message; null for occurrences. */
-export function numberOf(destination: string): number | null {
+function numberOf(destination: string): number | null {
   const match = NUMBER_IN_DESTINATION.exec(destination);
   return match === null ? null : Number(match[1]);
 }

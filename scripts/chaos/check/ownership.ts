@@ -74,7 +74,7 @@ function failovers(
 ): number[] {
   const times: number[] = [];
   const killed = lives.filter(({ endedBy, identity }) => endedBy === 'SIGKILL' && identity !== null);
-  // While a store is away nobody may take anything.
+  // While a store is unavailable nobody may take anything.
   const storeFault = faults.filter(({ kind }) => /postgres|redis|locks|all|server/.test(kind));
   for (const life of killed) {
     const killedAtMs = life.signaledAtMs ?? life.endedAtMs ?? 0;

@@ -40,7 +40,7 @@ export function judgeSchedules(evidence: Evidence): SchedulesVerdict {
     const rows = [...(rowsOf.get(history.id) ?? [])].sort((a, b) => (a.occurrenceAtMs ?? 0) - (b.occurrenceAtMs ?? 0));
     const stretches = stretchesOf(history, evidence.endedAtMs);
     checkTimes(history, rows, stretches, unwanted);
-    checkSkips(rows, evidence.misfireGraceMs, unwanted);
+    checkSkips(history, rows, evidence.misfireGraceMs, unwanted);
     checkVersions(history, rows, unwanted);
     for (const stretch of stretches) overtaken += checkStretch(history, rows, stretch, disturbed, missing);
   }
@@ -103,11 +103,31 @@ function checkTimes(
   }
 }
 
-function checkSkips(rows: readonly MessageRecord[], misfireGraceMs: number, unwanted: Findings): void {
+/** What a change passed over, by the reason that is recorded. */
+const CHANGE_OF_REASON: Readonly<Record<string, ScheduleChange['what']>> = {
+  edited: 'edit',
+  paused: 'pause',
+  deleted: 'delete',
+};
+
+function checkSkips(
+  { changes }: ScheduleHistory,
+  rows: readonly MessageRecord[],
+  misfireGraceMs: number,
+  unwanted: Findings,
+): void {
+  const wasChanged = ({ reason, createdAtMs }: MessageRecord): boolean =>
+    changes.some(
+      ({ what, askedAtMs, acknowledgedAtMs }) =>
+        what === CHANGE_OF_REASON[reason ?? ''] &&
+        createdAtMs >= askedAtMs - CLOCK_TOLERANCE_MS &&
+        createdAtMs <= (acknowledgedAtMs ?? Infinity) + CLOCK_TOLERANCE_MS,
+    );
   for (const row of rows) {
     if (row.state !== 'skipped') continue;
     const lateMs = row.createdAtMs - (row.occurrenceAtMs ?? 0);
-    if (row.reason !== 'misfire' || lateMs < misfireGraceMs) {
+    const isMisfire = row.reason === 'misfire' && lateMs >= misfireGraceMs;
+    if (!isMisfire && !wasChanged(row)) {
       unwanted.add(
         'an occurrence skipped without cause',
         `${row.scheduleId} ${clockTime(row.occurrenceAtMs)}: ${row.reason}, ${lateMs} ms late`,

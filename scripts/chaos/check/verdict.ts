@@ -141,7 +141,7 @@ function conduct(evidence: Evidence): Finding[] {
     if (recoveredAtMs === null) findings.add('no recovery', `${kind}: ${detail}`);
   }
   for (const { queuedBeyondHorizon } of evidence.samples) {
-    for (const id of queuedBeyondHorizon) findings.add('in the queue although it is due beyond the horizon', id);
+    for (const id of queuedBeyondHorizon) findings.add('in Redis although it is due beyond the horizon', id);
   }
   return findings.list();
 }

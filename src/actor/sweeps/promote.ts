@@ -1,7 +1,7 @@
 // Promote: moves the horizon on and queues the messages that come due before it. On an emptied queue the horizon is zero, so the same
 // sweep refills it, soonest first.
 //
-// No gap between accept and sweep: the new horizon is announced in Redis first, then the table is read from the last completed one.
+// No gap between accept and sweep: the new horizon is announced in Redis first, then PostgreSQL is read from the last completed one.
 // A client's message is committed first and then offered, and the offer is compared with the announced horizon. However the two
 // interleave, one of them sees the row; queueing twice is a no-op. A sweep that dies is repeated from the completed horizon.
 
@@ -13,8 +13,16 @@ import { FENCED, queueRows, type SweepParts, type Swept, type SweptShard } from 
 /** The horizon reaches this much further than it must, so that a late sweep leaves no work beyond it. */
 export const HORIZON_MARGIN_MS = 60_000;
 
-/** Promotes messages and (recur) schedules up to a new horizon. */
-export async function promote(parts: SweepParts, swept: SweptShard): Promise<Swept> {
+/** A horizon that was announced by an epoch, and up to where the shard's work was complete before. */
+export interface Announced {
+  readonly epoch: number;
+  readonly horizonAtMs: number;
+  readonly completedAtMs: number;
+  readonly dueFromMs: number;
+}
+
+/** Announces a new horizon, so that what is accepted from now on goes into Redis; null when the shard was fenced. */
+export async function announce(parts: SweepParts, swept: SweptShard): Promise<Announced | null> {
   const { queue, clock, settings } = parts;
   const dueFromMs = clock.nowMs() + settings.horizonMs;
   const horizonAtMs = Math.ceil(dueFromMs + settings.promoteEveryMs + HORIZON_MARGIN_MS);
@@ -22,10 +30,19 @@ export async function promote(parts: SweepParts, swept: SweptShard): Promise<Swe
   let completedAtMs = lastCompletedAtMs;
   if (Math.max(announcedAtMs, completedAtMs) > horizonAtMs + HORIZON_MARGIN_MS) {
     // It was set to be shorter, or the clock was ahead: what is due before it may never have been offered.
-    if (!(await queue.fence(swept.shard, swept.epoch, true)).installed) return FENCED;
+    if (!(await queue.fence(swept.shard, swept.epoch, true)).installed) return null;
     completedAtMs = 0;
   }
-  if ((await queue.announce(swept.shard, swept.epoch, horizonAtMs)) !== 'done') return FENCED;
+  if ((await queue.announce(swept.shard, swept.epoch, horizonAtMs)) !== 'done') return null;
+  return { epoch: swept.epoch, horizonAtMs, completedAtMs, dueFromMs };
+}
+
+/** Promotes messages and (recur) schedules up to a new horizon; `before`: one that was announced already, maybe by a former epoch. */
+export async function promote(parts: SweepParts, swept: SweptShard, before: Announced | null = null): Promise<Swept> {
+  const { queue, settings } = parts;
+  const announced = before?.epoch === swept.epoch ? before : await announce(parts, swept);
+  if (announced === null) return FENCED;
+  const { horizonAtMs, completedAtMs, dueFromMs } = announced;
   const messages = await promoteMessages(parts, swept, completedAtMs, horizonAtMs);
   if (messages.fenced) return messages;
   const schedules = await recur(parts, swept, completedAtMs, horizonAtMs);
@@ -66,5 +83,6 @@ async function promoteMessages(
     if (last === undefined || rows.length < limit) return { queued, read, fenced: false, behindMs: 0 };
     // The last row is read again, which is cheaper than another comparison in the query.
     fromId = last.id;
+    await swept.pass?.(last.dueAtMs);
   }
 }

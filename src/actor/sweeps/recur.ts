@@ -23,5 +23,6 @@ export async function recur(parts: SweepParts, swept: SweptShard, fromMs: number
     const last = rows.at(-1);
     if (last === undefined || rows.length < settings.batch) return { queued, read, fenced: false, behindMs: 0 };
     after = { atMs: last.nextFireAtMs, tenantId: last.tenantId, id: last.id };
+    await swept.pass?.(last.nextFireAtMs);
   }
 }

@@ -1,4 +1,4 @@
-// Rescue: whatever the table says is overdue and unfinished is offered to the queue again. What the queue knows is left as it is; what it
+// Rescue: whatever PostgreSQL says is overdue and unfinished is offered to Redis again. What Redis knows is left as it is; what it
 // lost, or never got because a node died between commit and offer, is back.
 //
 // Rows go in without payload, so whoever claims one reads its row first: rescuing a row whose outcome is being recorded this moment
@@ -11,7 +11,7 @@ import { type OverdueMessage, overdueMessages } from '../../postgres/messages/sw
 import { recur } from './recur.js';
 import { FENCED, queueRows, type SweepParts, type Swept, type SweptShard } from './sweep.js';
 
-/** Batches of one pass; the next pass goes on from where it ended, since what the queue knows may be many rows before what it lost. */
+/** Batches of one pass; the next pass goes on from where it ended, since what Redis knows may be many rows before what it lost. */
 const MAX_BATCHES = 20;
 
 /** Where the first pass begins. */
@@ -37,7 +37,7 @@ export async function rescue(
   const overdueAtMs = Math.floor(parts.clock.nowMs()) - overdueMs;
   const messages = await rescueMessages(parts, swept, { overdueAtMs, position, takenAtMs });
   if (messages.fenced) return messages;
-  // A schedule that was being fired is in flight in the queue, lapses there and is claimed again: a takeover need not look for it.
+  // A schedule that was being fired is in flight in Redis, lapses there and is claimed again: a takeover need not look for it.
   if (overdueMs === 0) return messages;
   const schedules = await recur(parts, swept, 0, overdueAtMs + 1);
   if (schedules.fenced) return { ...FENCED, position };
@@ -75,6 +75,7 @@ async function rescueMessages(
     const last = rows.at(-1);
     if (last !== undefined && rows.length === settings.batch) {
       afterId = last.id;
+      await swept.pass?.(last.dueAtMs);
       continue;
     }
     if (wrapped) return { queued, read, fenced: false, behindMs, position: RESCUE_START };

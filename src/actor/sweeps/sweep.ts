@@ -24,17 +24,19 @@ export interface SweptShard {
   readonly shard: number;
   readonly epoch: number;
   readonly wake: (dueAtMs: number) => void;
+  /** Asked before each batch but the first: waits while others have work that is due sooner than this. */
+  readonly pass?: (dueAtMs: number) => Promise<void>;
 }
 
 export interface Swept {
-  /** Rows that were put into the queue. */
+  /** Rows that were put into Redis. */
   readonly queued: number;
   /** Rows that were looked at. */
   readonly read: number;
   /** True when the shard was fenced meanwhile: its next owner sweeps. */
   readonly fenced: boolean;
   /**
-   * How far the queue had fallen behind, in milliseconds: promote, by how much less than the horizon it reached ahead; rescue, how late the
+   * How far Redis had fallen behind, in milliseconds: promote, by how much less than the horizon it reached ahead; rescue, how late the
    * oldest work was that it brought back.
    */
   readonly behindMs: number;

@@ -4,7 +4,7 @@ import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
 import { CarillonError, invariant } from '../../domain/errors.js';
 import type { Submission } from '../../intake/intake.js';
-import { ITEM, ItemFault, judged, readItemBody, readItems, type Refused } from '../batch-items.js';
+import { ITEM, ItemError, judged, readItemBody, readItems, type Refused } from '../batch-items.js';
 import { valueOf } from '../delivery-headers.js';
 import { requestDepth } from '../depth.js';
 import { checkDestination } from '../destination.js';
@@ -35,7 +35,7 @@ export function registerBatch(app: FastifyInstance, services: ApiServices): void
           'At most CARILLON_BATCH_MAX_ITEMS items and CARILLON_BATCH_MAX_BYTES bytes. Answers come in the order of the items; one that was refused has error and status, and the others are accepted nevertheless.',
         body: Type.Array(Item),
         response: responses(
-          { 200: Type.Array(Type.Union([PublishAnswer, ItemFault])) },
+          { 200: Type.Array(Type.Union([PublishAnswer, ItemError])) },
           400,
           401,
           403,
@@ -50,7 +50,7 @@ export function registerBatch(app: FastifyInstance, services: ApiServices): void
       const ip = callerIp(request);
       const depth = requestDepth(request, config);
       const source = { tenantId: request.tenantId, ip, destinations: new Set<string>(), depth };
-      const prepared = await readItems(request.body, (item): Prepared =>
+      const prepared = await readItems(services.time, request.body, (item): Prepared =>
         judged(() => ({ submission: readItem(item, source, services) })),
       );
       const submissions = prepared.flatMap((item) => ('submission' in item ? [item.submission] : []));

@@ -13,6 +13,7 @@ import { readOne } from '../reading.js';
 import type { ApiServices } from '../services.js';
 import { inTurns } from '../turns.js';
 import { requireSchedule, SchedulePath } from './schedules.js';
+import type { ProcessTime } from '../../domain/clock.js';
 
 const DEFAULT_COUNT = 10;
 
@@ -71,7 +72,7 @@ export function registerCron(app: FastifyInstance, services: ApiServices): void 
       const { cron, timeZone = null, from, count = DEFAULT_COUNT } = readJson(request, Preview);
       const expression = givenExpression({ cron, timeZone });
       const fromMs = from === undefined ? clock.nowMs() : parseInstant(String(from), 'from', 'milliseconds');
-      return timesOf(expression, { fromMs, count: checkCount(count, maxCount) });
+      return timesOf(services.time, expression, { fromMs, count: checkCount(count, maxCount) });
     },
   );
   app.get<{ Params: Static<typeof SchedulePath>; Querystring: Record<string, unknown> }>(
@@ -93,7 +94,7 @@ export function registerCron(app: FastifyInstance, services: ApiServices): void 
       const schedule = await readOne(services, request, (reads) => requireSchedule(reads, tenantId, params.id));
       const { startAtMs, endAtMs, anchorMs } = schedule;
       const fromMs = Math.max(query.fromMs ?? clock.nowMs(), startAtMs === null ? 0 : startAtMs - 1);
-      return timesOf(expressionOf(schedule), { fromMs, count: query.count, anchorMs, endAtMs });
+      return timesOf(services.time, expressionOf(schedule), { fromMs, count: query.count, anchorMs, endAtMs });
     },
   );
 }
@@ -107,10 +108,11 @@ interface Range {
 
 /** Gives way to other work between the times: rare ones of many callers would else hold up the node. */
 async function timesOf(
+  time: ProcessTime,
   expression: CronExpression,
   { fromMs, count, anchorMs = fromMs, endAtMs = null }: Range,
 ): Promise<Static<typeof Times>> {
-  const times = await inTurns(eachNextTime(expression, fromMs, count, anchorMs), (time) => time);
+  const times = await inTurns(time, eachNextTime(expression, fromMs, count, anchorMs), (found) => found);
   return {
     times: times
       .filter(({ utcMs }) => endAtMs === null || utcMs <= endAtMs)

@@ -90,11 +90,11 @@ function registerReads(app: FastifyInstance, services: ApiServices): void {
     async (request) => {
       const parameters = readParameters(request, DLQ_PARAMETERS);
       const read = readPage(services, request.tenantId, parameters, PAGE_COUNT_MAX);
-      const { page, letters } = await readList(services, request, { narrowBy: NARROW_BY }, async (reads) => {
+      const { page, deadLetters } = await readList(services, request, { narrowBy: NARROW_BY }, async (reads) => {
         const found = await read(reads);
-        return { page: found, letters: await getDeadLetters(reads, request.tenantId, found.ids) };
+        return { page: found, deadLetters: await getDeadLetters(reads, request.tenantId, found.ids) };
       });
-      return { messages: letters.map(deadLetterView), ...page.cursor };
+      return { messages: deadLetters.map(deadLetterView), ...page.cursor };
     },
   );
   app.get<ById>(
@@ -238,8 +238,11 @@ async function retryMany(
 ): Promise<{ messageId: string }[]> {
   const { tenantId } = request;
   const ids = refs.map((ref) => ref.id);
-  const letters = await readOne(services, request, (reads) => getDeadLetters(reads, tenantId, ids));
-  const retries = letters.map((letter) => ({ from: letter.id, message: repeatOf(letter, tenantId, services, depth) }));
+  const deadLetters = await readOne(services, request, (reads) => getDeadLetters(reads, tenantId, ids));
+  const retries = deadLetters.map((letter) => ({
+    from: letter.id,
+    message: repeatOf(letter, tenantId, services, depth),
+  }));
   const pairs = retries.length === 0 ? [] : await services.intake.retryDeadLetters(tenantId, retries);
   return pairs.map((pair) => ({ messageId: toWireMessageId(pair.to) }));
 }

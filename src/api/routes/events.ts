@@ -75,7 +75,7 @@ async function readPage(
   const query = readQuery(readParameters(request, EVENT_PARAMETERS));
   const { events, next } = await readList(services, request, { narrowBy: NARROW_BY }, async (reads) => {
     const page = await pageEvents(reads, services.clock, request.tenantId, query);
-    return { events: await eventDetails(reads, page.marks, EVENT_BODY_MAX_BYTES), next: page.next };
+    return { events: await eventDetails(reads, page.refs, EVENT_BODY_MAX_BYTES), next: page.next };
   });
   // A place without a message (where a page ended between events) is written with a dash.
   const parts = next === null ? [] : [next.atMs, next.messageId === '' ? '-' : next.messageId, next.sequence];

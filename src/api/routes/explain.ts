@@ -6,7 +6,7 @@ import { explain, secondOf } from '../../domain/explain.js';
 import type { Explanation } from '../../domain/explain-facts.js';
 import { toWireMessageId } from '../../domain/ids.js';
 import { occurrenceAround, scheduleChanges, shardGrant } from '../../postgres/schedules/explain-reads.js';
-import { getSchedule } from '../../postgres/schedules/schedules-read.js';
+import { getSchedule } from '../../postgres/schedules/schedule-reads.js';
 import { invalid, readParameters } from '../filters.js';
 import { responses } from '../openapi.js';
 import { readList, type ReadingRequest } from '../reading.js';

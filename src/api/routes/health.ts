@@ -28,7 +28,10 @@ export function registerHealth(app: FastifyInstance, { health }: ApiServices): v
           200: Type.Object({
             status: Type.String({ description: '"ready"; "ready, 254/256 shards" while some shards have no owner' }),
           }),
-          503: Type.Object({ error: Type.String() }, { description: 'It is starting or stopping, or a store is away' }),
+          503: Type.Object(
+            { error: Type.String() },
+            { description: 'It is starting or stopping, or a store is unavailable' },
+          ),
         },
       },
     },

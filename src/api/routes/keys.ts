@@ -11,7 +11,7 @@ const Keys = Type.Object(
   { description: 'Deliveries are signed with current; receivers accept both' },
 );
 
-export function registerKeys(app: FastifyInstance, { database, chance }: ApiServices): void {
+export function registerKeys(app: FastifyInstance, { database, random }: ApiServices): void {
   const schema = {
     tags: ['keys'],
     response: responses({ 200: Keys }, 401, 403, 503),
@@ -31,6 +31,6 @@ export function registerKeys(app: FastifyInstance, { database, chance }: ApiServ
         description: 'Current becomes what next was; next becomes new. Nodes follow within seconds.',
       },
     },
-    (request) => rotateSigningKeys(database, request.tenantId, chance),
+    (request) => rotateSigningKeys(database, request.tenantId, random),
   );
 }

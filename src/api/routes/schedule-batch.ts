@@ -4,7 +4,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
 import { invariant } from '../../domain/errors.js';
 import type { ScheduleToSave } from '../../intake/intake.js';
-import { ITEM, ItemFault, judged, readItemBody, readItems, type Refused } from '../batch-items.js';
+import { ITEM, ItemError, judged, readItemBody, readItems, type Refused } from '../batch-items.js';
 import { requestDepth } from '../depth.js';
 import { checkDestination } from '../destination.js';
 import { checkValue } from '../json-body.js';
@@ -47,12 +47,14 @@ export function registerScheduleBatch(app: FastifyInstance, services: ApiService
           'a schedule. Answers come in the order of the items, after all are committed; one that was refused has error and status, and the others ' +
           'are saved nevertheless. With an Upstash-Schedule-Id on each item the call may be repeated: what is there and says the same is left alone.',
         body: Type.Array(Item),
-        response: responses({ 200: Type.Array(Type.Union([Saved, ItemFault])) }, 400, 401, 403, 408, 413, 429, 503),
+        response: responses({ 200: Type.Array(Type.Union([Saved, ItemError])) }, 400, 401, 403, 408, 413, 429, 503),
       },
     },
     async (request): Promise<Answer[]> => {
       const from = { ip: callerIp(request), depth: requestDepth(request, config) };
-      const prepared = await readItems(request.body, (item) => judged(() => readItem(item, from, services)));
+      const prepared = await readItems(services.time, request.body, (item) =>
+        judged(() => readItem(item, from, services)),
+      );
       const schedules = prepared.flatMap((item) => ('id' in item ? [item] : []));
       const results = schedules.length === 0 ? [] : await intake.saveSchedules(request.tenantId, schedules);
       const next = results.values();
@@ -71,10 +73,10 @@ export function registerScheduleBatch(app: FastifyInstance, services: ApiService
 }
 
 function readItem(given: unknown, from: { ip: string | null; depth: number }, services: ApiServices): ScheduleToSave {
-  const { config, chance } = services;
+  const { config, random } = services;
   const item = checkValue(given, Item, 'the item');
   const settings = settingsOfObject(item.headers, headerLimits(config), from.depth);
   const destination = checkDestination(item.destination, config);
   const definition = readDefinition({ destination, settings, body: readItemBody(item), callerIp: from.ip }, config);
-  return { id: readScheduleId(settings, definition, chance), definition, paused: item.paused === true };
+  return { id: readScheduleId(settings, definition, random), definition, paused: item.paused === true };
 }

@@ -5,7 +5,7 @@ import { Type, type Static } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
 import type { ScheduleState } from '../../domain/schedule.js';
 import { ALL_SCHEDULES, pageSchedules, type ScheduleFilter } from '../../postgres/schedules/schedule-pages.js';
-import { latestRunStates } from '../../postgres/schedules/schedules-read.js';
+import { latestRunStates } from '../../postgres/schedules/schedule-reads.js';
 import { readCursor, writeCursor } from '../cursor.js';
 import { invalid, readParameters, type Parameters } from '../filters.js';
 import { responses } from '../openapi.js';

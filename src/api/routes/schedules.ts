@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { CarillonError } from '../../domain/errors.js';
 import { checkScheduleId, toWireMessageId } from '../../domain/ids.js';
 import type { Schedule } from '../../domain/schedule.js';
-import { getSchedule, latestRunStates } from '../../postgres/schedules/schedules-read.js';
+import { getSchedule, latestRunStates } from '../../postgres/schedules/schedule-reads.js';
 import type { Queryable } from '../../postgres/database.js';
 import { requestDepth } from '../depth.js';
 import { DESTINATION, responses } from '../openapi.js';
@@ -29,7 +29,7 @@ export async function createSchedule(
   services: ApiServices,
 ): Promise<Static<typeof ScheduleAnswer>> {
   const given = readDefinition({ ...source, mayKeep: true }, services.config);
-  const id = readScheduleId(source.settings, given, services.chance);
+  const id = readScheduleId(source.settings, given, services.random);
   const kept = readKeep(source.settings);
   const definition =
     kept.length === 0 ? given : keepParts(given, kept, await requireSchedule(services.database, source.tenantId, id));
@@ -116,7 +116,7 @@ function registerReads(app: FastifyInstance, services: ApiServices): void {
 function registerChanges(app: FastifyInstance, services: ApiServices): void {
   const { intake } = services;
   const common = { tags: ['schedules'], params: SchedulePath };
-  const faults = [401, 403, 404, 503] as const;
+  const problems = [401, 403, 404, 503] as const;
 
   app.delete<{ Params: Path }>(
     '/v2/schedules/:id',
@@ -126,7 +126,7 @@ function registerChanges(app: FastifyInstance, services: ApiServices): void {
         ...common,
         summary: 'Delete a schedule',
         description: 'Messages that it has produced stay.',
-        response: responses({ 200: ScheduleAnswer }, ...faults),
+        response: responses({ 200: ScheduleAnswer }, ...problems),
       },
     },
     async (request) => {
@@ -149,7 +149,7 @@ function registerChanges(app: FastifyInstance, services: ApiServices): void {
             action === 'pause'
               ? 'Occurrences that fall into the pause do not happen. Pausing twice is pausing once.'
               : 'It goes on with the next occurrence from now; nothing is caught up.',
-          response: responses({ 200: Switched }, ...faults),
+          response: responses({ 200: Switched }, ...problems),
         },
         handler: async (request) => {
           const id = pathScheduleId(request.params.id);
@@ -173,7 +173,7 @@ function registerChanges(app: FastifyInstance, services: ApiServices): void {
         response: responses(
           { 200: Type.Object({ messageId: Type.String(), scheduleId: Type.String() }) },
           400,
-          ...faults,
+          ...problems,
         ),
       },
     },

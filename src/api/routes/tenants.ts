@@ -10,7 +10,7 @@ import type { ApiServices } from '../services.js';
 const TenantView = Type.Object({ name: Type.String(), createdAt: Type.Integer({ description: 'Epoch milliseconds' }) });
 const NewTenant = Type.Object({ name: Type.String({ description: '1 to 64 letters, digits, "-", "_" or "."' }) });
 
-export function registerTenants(app: FastifyInstance, { database, chance }: ApiServices): void {
+export function registerTenants(app: FastifyInstance, { database, random }: ApiServices): void {
   const common = { tags: ['tenants'] };
 
   app.get(
@@ -39,7 +39,7 @@ export function registerTenants(app: FastifyInstance, { database, chance }: ApiS
     },
     async (request, reply) => {
       const { name } = readJson(request, NewTenant);
-      return reply.code(201).send(tenantView(await createTenant(database, name, chance)));
+      return reply.code(201).send(tenantView(await createTenant(database, name, random)));
     },
   );
 }

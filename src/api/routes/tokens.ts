@@ -81,9 +81,9 @@ interface Tokens {
 }
 
 function addRoutes(app: FastifyInstance, services: ApiServices, { url, whose, params, owner }: Tokens): void {
-  const { database, clock, chance, config } = services;
+  const { database, clock, random, config } = services;
   const common = { tags: ['tenants'], params: Type.Object(params) };
-  const faults = [400, 401, 403, 404, 503] as const;
+  const problems = [400, 401, 403, 404, 503] as const;
   app.get<{ Params: Path }>(
     url,
     {
@@ -91,7 +91,7 @@ function addRoutes(app: FastifyInstance, services: ApiServices, { url, whose, pa
       schema: {
         ...common,
         summary: `List ${whose} tokens`,
-        response: responses({ 200: Type.Array(TokenView) }, ...faults),
+        response: responses({ 200: Type.Array(TokenView) }, ...problems),
       },
     },
     async ({ params: path }) => (await listTokens(database, await owner(path))).map(tokenView),
@@ -104,12 +104,12 @@ function addRoutes(app: FastifyInstance, services: ApiServices, { url, whose, pa
         ...common,
         summary: `Create another of ${whose} tokens`,
         body: TokenBody,
-        response: responses({ 201: CreatedToken }, ...faults),
+        response: responses({ 201: CreatedToken }, ...problems),
       },
     },
     async (request, reply) => {
       const made = readToken(request, Math.floor(clock.nowMs()));
-      const limits = { tokensMax: config.CARILLON_TOKENS_MAX, chance };
+      const limits = { tokensMax: config.CARILLON_TOKENS_MAX, random };
       const { id, token } = await createToken(database, await owner(request.params), made, limits);
       return reply.code(201).send({ id, label: made.label, expiresAt: made.expiresAtMs, token });
     },
@@ -124,7 +124,7 @@ function addRoutes(app: FastifyInstance, services: ApiServices, { url, whose, pa
         description:
           'Nodes forget it within CARILLON_TOKEN_CACHE_MS. The last valid token of an administrator is not revoked.',
         params: Type.Object({ ...params, ...IdPath.properties }),
-        response: responses({ 200: Type.Object({ id: Type.String() }) }, ...faults, 409),
+        response: responses({ 200: Type.Object({ id: Type.String() }) }, ...problems, 409),
       },
     },
     async (request) => {

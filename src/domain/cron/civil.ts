@@ -37,7 +37,7 @@ export function weekdayOf(dayNumber: number): number {
   return weekday < 0 ? weekday + 7 : weekday;
 }
 
-export function isLeapYear(year: number): boolean {
+function isLeapYear(year: number): boolean {
   return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
 }
 

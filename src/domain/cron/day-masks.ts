@@ -28,7 +28,7 @@ export interface DayFields {
   };
 }
 
-export const SHORTEST_MONTH = 28;
+const SHORTEST_MONTH = 28;
 const SHAPES = 4 * 7;
 
 /** Where in the masks a month lies, from its length and the weekday (0-6) of its first day. */

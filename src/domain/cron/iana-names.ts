@@ -1,9 +1,7 @@
 // Written by scripts/iana-names.mjs. Every name of the IANA time zone database, links to older names included: Intl
 // lists none of those.
 
-/** The release of the database that the names are of. */
-export const IANA_RELEASE = '2026d';
-
+/** The names of release 2026d of the database. */
 export const IANA_NAMES: readonly string[] = `
 Africa/Abidjan Africa/Accra Africa/Addis_Ababa Africa/Algiers Africa/Asmara Africa/Asmera Africa/Bamako Africa/Bangui
 Africa/Banjul Africa/Bissau Africa/Blantyre Africa/Brazzaville Africa/Bujumbura Africa/Cairo Africa/Casablanca

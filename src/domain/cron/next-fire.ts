@@ -16,7 +16,7 @@ import type { CalendarExpression, CronExpression } from './expression.js';
 import { formatLocal, type TimeZone, type ZoneSegment } from './time-zone.js';
 
 /** The rarest day a text can name, 29 February on one weekday, is 40 years from the next where a century is no leap year. */
-export const MAX_SEARCH_YEARS = 50;
+const MAX_SEARCH_YEARS = 50;
 /** One preview's largest count: rare firings reach far, and each new year of a zone costs some tenths of a millisecond. */
 export const MAX_NEXT_TIMES = 100;
 

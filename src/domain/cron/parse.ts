@@ -1,8 +1,8 @@
 // From the text of a schedule to a CronExpression: zone prefix, macros such as @daily, @every, and the fields.
+import { LRUCache } from 'lru-cache';
 import { DAY_MS, parseDuration, SECOND_MS } from '../duration.js';
 import { CarillonError } from '../errors.js';
 import { nearestWithin } from '../nearest-name.js';
-import { BoundedCache } from './bounded-cache.js';
 import { buildDayMasks, shapeIndex } from './day-masks.js';
 import { ambiguity, likelyMeaning, type Proposal } from './dialects.js';
 import type { CronExpression } from './expression.js';
@@ -12,8 +12,8 @@ import { ianaName } from './zone-names.js';
 
 /** A text that lists every value of every field is shorter than this. */
 export const MAX_CRON_LENGTH = 1024;
-export const MIN_EVERY_MS = SECOND_MS;
-export const MAX_EVERY_MS = 366 * DAY_MS;
+const MIN_EVERY_MS = SECOND_MS;
+const MAX_EVERY_MS = 366 * DAY_MS;
 const MAX_CACHED_EXPRESSIONS = 4096;
 
 const MACROS: ReadonlyMap<string, string> = new Map([
@@ -112,7 +112,7 @@ function isReadable(cron: string): boolean {
   }
 }
 
-const parsedExpressions = new BoundedCache<string, CronExpression>(MAX_CACHED_EXPRESSIONS);
+const parsedExpressions = new LRUCache<string, CronExpression>({ max: MAX_CACHED_EXPRESSIONS });
 
 /** `parseCron`, remembering the last few thousand texts. Expressions are never changed, so sharing them is safe. */
 export function parseCronCached(text: string, options: ParseCronOptions = {}): CronExpression {

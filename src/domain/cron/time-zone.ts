@@ -5,7 +5,7 @@
 // skips); a block is probed every PROBE_STEP_MS, each change of offset between two probes is found by
 // bisection, and what is kept is a handful of segments of constant offset. The step is safe because no zone of the database has
 // had two changes less than seven days apart since 1970 (the shortest: Brazil, October 2000).
-import { BoundedCache } from './bounded-cache.js';
+import { LRUCache } from 'lru-cache';
 import { unknownZone } from './zone-names.js';
 
 /** A stretch [startMs, endMs) with one offset: local = UTC + offsetMs. Neighbouring segments may have the same offset. */
@@ -24,10 +24,10 @@ const MAX_FORMATTERS = 32;
 const MAX_ZONE_NAMES = 1024;
 const MAX_ZONE_NAME_LENGTH = 64;
 
-const formatters = new BoundedCache<string, Intl.DateTimeFormat>(MAX_FORMATTERS);
+const formatters = new LRUCache<string, Intl.DateTimeFormat>({ max: MAX_FORMATTERS });
 /** By Intl's own name, so that spellings and links share one table; bounded by the number of zones that exist. */
 const zonesByCanonicalName = new Map<string, TimeZone>();
-const zonesByName = new BoundedCache<string, TimeZone>(MAX_ZONE_NAMES);
+const zonesByName = new LRUCache<string, TimeZone>({ max: MAX_ZONE_NAMES });
 
 export class TimeZone {
   readonly #blocks = new Map<number, readonly ZoneSegment[]>();

@@ -5,13 +5,13 @@ import { fromUuid, messageIdFloor, type MessageId } from '../../domain/ids.js';
 import type { Queryable, Row } from '../database.js';
 import {
   lowestDue,
-  marksOfAttempt,
-  marksOfMessage,
+  refsOfAttempt,
+  refsOfMessage,
   stretches,
   wantedOf,
   wantsAttempts,
-  type AttemptMarkRow,
-  type EventMark,
+  type AttemptRefRow,
+  type EventRef,
   type EventState,
 } from './events.js';
 import { filterParams, type MessageFilter } from '../messages/message-filter.js';
@@ -25,7 +25,7 @@ export interface Moment {
   /** The message with which to begin; null for the first. */
   readonly fromId: MessageId | null;
   /** Which of them a page may have: those of the first message may have been in the page before. */
-  readonly isWanted: (mark: EventMark) => boolean;
+  readonly isWanted: (ref: EventRef) => boolean;
   readonly enough: number;
 }
 
@@ -36,9 +36,9 @@ const LOWEST_ID = messageIdFloor(0);
 const HIGHEST_ID = 'f'.repeat(32);
 
 /** At least `enough` marks, those of whole messages, or all that follow; unordered. */
-export async function marksOfMoment(table: Queryable, tenantId: number, moment: Moment): Promise<EventMark[]> {
+export async function refsOfMoment(table: Queryable, tenantId: number, moment: Moment): Promise<EventRef[]> {
   const { atMs, filter, states, forward, isWanted, enough } = moment;
-  const marks: EventMark[] = [];
+  const refs: EventRef[] = [];
   for (let fromId: MessageId | null = moment.fromId ?? (forward ? LOWEST_ID : HIGHEST_ID); fromId !== null;) {
     const range = forward ? { lowId: fromId, highId: HIGHEST_ID } : { lowId: LOWEST_ID, highId: fromId };
     const messages = await messagesOf(table, tenantId, moment, range);
@@ -49,14 +49,14 @@ export async function marksOfMoment(table: Queryable, tenantId: number, moment: 
     const failed = attempts.filter(isWhole);
     const wanted = await wantedOf(table, tenantId, failed, filter);
     const found = [
-      ...messages.filter((row) => row.matches && isWhole(row)).flatMap(marksOfMessage),
-      ...failed.filter((row) => wanted === null || wanted.has(row.id)).flatMap(marksOfAttempt),
+      ...messages.filter((row) => row.matches && isWhole(row)).flatMap(refsOfMessage),
+      ...failed.filter((row) => wanted === null || wanted.has(row.id)).flatMap(refsOfAttempt),
     ];
-    marks.push(...found.filter((mark) => mark.atMs === atMs && states.has(mark.state) && isWanted(mark)));
-    if (marks.length >= enough) break;
+    refs.push(...found.filter((ref) => ref.atMs === atMs && states.has(ref.state) && isWanted(ref)));
+    if (refs.length >= enough) break;
     fromId = lastId === null ? null : neighbour(lastId, forward);
   }
-  return marks;
+  return refs;
 }
 
 /** The message up to which everything was read; null when nothing is left. */
@@ -110,7 +110,7 @@ async function attemptsOf(
   tenantId: number,
   { atMs, forward }: Moment,
   { lowId, highId }: IdRange,
-): Promise<AttemptMarkRow[]> {
+): Promise<AttemptRefRow[]> {
   const beyond = messageIdFloor(atMs + DAY_MS);
   return await table.run('select-attempt-marks-of-moment', {
     ...{ tenantId, fromMs: atMs, untilMs: atMs + 1, lowId },

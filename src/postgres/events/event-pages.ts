@@ -1,13 +1,13 @@
 // Pages of events: walks through time in stretches that widen where little happened and shrink where much did, so that a page never
-// reads everything, whatever the table holds.
+// reads everything, whatever PostgreSQL holds.
 
 import type { Clock } from '../../domain/clock.js';
 import type { MessageFilter } from '../messages/message-filter.js';
 import type { BoundedReads } from '../reads.js';
 import type { Queryable } from '../database.js';
-import { marksOfMoment } from './event-moment.js';
-import { comparePlaces, marksOfMessages, marksOfWindow } from './events.js';
-import type { EventMark, EventPlace, EventState, EventWindow } from './events.js';
+import { refsOfMoment } from './event-moment.js';
+import { comparePlaces, refsOfMessages, refsOfWindow } from './events.js';
+import type { EventRef, EventPlace, EventState, EventWindow } from './events.js';
 
 export interface EventQuery {
   readonly filter: MessageFilter;
@@ -22,7 +22,7 @@ export interface EventQuery {
 }
 
 export interface EventPage {
-  readonly marks: readonly EventMark[];
+  readonly refs: readonly EventRef[];
   /** Where the next page begins; null on the last one. A page may have fewer events than asked for and still not be the last. */
   readonly next: EventPlace | null;
 }
@@ -49,8 +49,8 @@ export async function pageEvents(
 ): Promise<EventPage> {
   const ids = query.filter.messageIds;
   if (ids === undefined) return await pageByWindows(reads, clock, tenantId, query);
-  const marks = await marksOfMessages(reads, tenantId, ids, query.filter, query.states);
-  return cut(inOrder(marks.filter(isWanted(query)), query), query.limit);
+  const refs = await refsOfMessages(reads, tenantId, ids, query.filter, query.states);
+  return cut(inOrder(refs.filter(isWanted(query)), query), query.limit);
 }
 
 async function pageByWindows(
@@ -62,38 +62,38 @@ async function pageByWindows(
   const earliestMs = query.fromMs ?? 0;
   const latestMs = Math.min((query.toMs ?? Infinity) + 1, Math.ceil(clock.nowMs()) + CLOCK_MARGIN_MS);
   const walk = new Walk(query, earliestMs, latestMs);
-  const found: EventMark[] = [];
+  const found: EventRef[] = [];
   for (let window = walk.window(); window !== null; window = walk.window()) {
     const stretch = window;
-    const marks = await reads.step((table) => marksOfStretch(table, tenantId, stretch, query));
-    if (marks === null) {
+    const refs = await reads.step((table) => refsOfStretch(table, tenantId, stretch, query));
+    if (refs === null) {
       if (!walk.hasMoved) throw reads.tooSlow();
-      return { marks: found, next: walk.place() };
+      return { refs: found, next: walk.place() };
     }
-    if (marks === 'crowded') walk.narrow();
+    if (refs === 'crowded') walk.narrow();
     else {
-      found.push(...inOrder(marks.filter(isWanted(query)), query));
+      found.push(...inOrder(refs.filter(isWanted(query)), query));
       if (found.length > query.limit) return cut(found, query.limit);
       walk.advance();
     }
-    if (reads.isWalkOver && walk.hasMoved) return { marks: found, next: walk.place() };
+    if (reads.isWalkOver && walk.hasMoved) return { refs: found, next: walk.place() };
   }
-  return { marks: found, next: null };
+  return { refs: found, next: null };
 }
 
 /** What happened in a stretch; of a millisecond no more than the page can take. */
-async function marksOfStretch(
+async function refsOfStretch(
   table: Queryable,
   tenantId: number,
   window: EventWindow,
   query: EventQuery,
-): Promise<EventMark[] | 'crowded'> {
+): Promise<EventRef[] | 'crowded'> {
   const { filter, states, after } = query;
   const atMs = window.fromMs;
-  if (window.untilMs - atMs > 1) return await marksOfWindow(table, tenantId, window, filter, states, CROWD_ROWS);
+  if (window.untilMs - atMs > 1) return await refsOfWindow(table, tenantId, window, filter, states, CROWD_ROWS);
   const forward = query.order === 'earliestFirst';
   const fromId = after?.atMs === atMs && after.messageId !== '' ? after.messageId : null;
-  return await marksOfMoment(table, tenantId, {
+  return await refsOfMoment(table, tenantId, {
     ...{ atMs, filter, states, forward, fromId },
     isWanted: isWanted(query),
     enough: query.limit + 1,
@@ -156,21 +156,21 @@ class Walk {
   }
 }
 
-function isWanted(query: EventQuery): (mark: EventMark) => boolean {
+function isWanted(query: EventQuery): (ref: EventRef) => boolean {
   const sign = query.order === 'earliestFirst' ? 1 : -1;
-  return (mark) =>
-    (query.fromMs === null || mark.atMs >= query.fromMs) &&
-    (query.toMs === null || mark.atMs <= query.toMs) &&
-    (query.after === null || sign * comparePlaces(mark, query.after) > 0);
+  return (ref) =>
+    (query.fromMs === null || ref.atMs >= query.fromMs) &&
+    (query.toMs === null || ref.atMs <= query.toMs) &&
+    (query.after === null || sign * comparePlaces(ref, query.after) > 0);
 }
 
-function inOrder(marks: EventMark[], query: EventQuery): EventMark[] {
+function inOrder(refs: EventRef[], query: EventQuery): EventRef[] {
   const sign = query.order === 'earliestFirst' ? 1 : -1;
-  return marks.sort((a, b) => sign * comparePlaces(a, b));
+  return refs.sort((a, b) => sign * comparePlaces(a, b));
 }
 
-function cut(marks: readonly EventMark[], limit: number): EventPage {
-  const page = marks.slice(0, limit);
+function cut(refs: readonly EventRef[], limit: number): EventPage {
+  const page = refs.slice(0, limit);
   const last = page.at(-1);
-  return { marks: page, next: marks.length > limit && last !== undefined ? last : null };
+  return { refs: page, next: refs.length > limit && last !== undefined ? last : null };
 }

@@ -17,7 +17,7 @@ export interface EventPlace {
   readonly sequence: number;
 }
 
-export interface EventMark extends EventPlace {
+export interface EventRef extends EventPlace {
   readonly state: EventState;
   /** The attempt it belongs to, from 1; 0 where it belongs to none. */
   readonly attempt: number;
@@ -34,9 +34,9 @@ const PLACES_PER_ATTEMPT = 4;
 /** After all attempts, however many a message may have. */
 const LAST_PLACE = 2 ** 30;
 
-export type MessageMarkRow = Row<'select-marks-of-messages'>;
+export type MessageRefRow = Row<'select-marks-of-messages'>;
 
-export type AttemptMarkRow = Row<'select-attempt-marks'>;
+export type AttemptRefRow = Row<'select-attempt-marks'>;
 
 const LAST_STATES: Partial<Record<MessageState, EventState>> = {
   delivered: 'DELIVERED',
@@ -45,31 +45,31 @@ const LAST_STATES: Partial<Record<MessageState, EventState>> = {
 };
 
 /** The events of a message but for those of failed attempts. */
-export function marksOfMessage(row: MessageMarkRow): EventMark[] {
+export function refsOfMessage(row: MessageRefRow): EventRef[] {
   const messageId = fromUuid(row.id);
-  const marks: EventMark[] = [{ atMs: row.created_at, messageId, sequence: 0, state: 'CREATED', attempt: 0 }];
+  const refs: EventRef[] = [{ atMs: row.created_at, messageId, sequence: 0, state: 'CREATED', attempt: 0 }];
   const attempt = row.attempts;
   // An attempt that failed has a row of its own, which tells when it began.
   if (row.state === 'delivered' && row.started_at !== null) {
     const sequence = attempt * PLACES_PER_ATTEMPT;
-    marks.push({ atMs: row.started_at, messageId, sequence, state: 'ACTIVE', attempt });
+    refs.push({ atMs: row.started_at, messageId, sequence, state: 'ACTIVE', attempt });
   }
   const last = LAST_STATES[row.state];
   if (last !== undefined && row.finished_at !== null) {
-    marks.push({ atMs: row.finished_at, messageId, sequence: LAST_PLACE, state: last, attempt });
+    refs.push({ atMs: row.finished_at, messageId, sequence: LAST_PLACE, state: last, attempt });
   }
-  return marks;
+  return refs;
 }
 
-export function marksOfAttempt(row: AttemptMarkRow): EventMark[] {
+export function refsOfAttempt(row: AttemptRefRow): EventRef[] {
   const of = { messageId: fromUuid(row.id), attempt: row.attempt };
   const first = row.attempt * PLACES_PER_ATTEMPT;
-  const marks: EventMark[] = [
+  const refs: EventRef[] = [
     { ...of, atMs: row.started_at, sequence: first, state: 'ACTIVE' },
     { ...of, atMs: row.finished_at, sequence: first + 1, state: 'ERROR' },
   ];
-  if (row.retried) marks.push({ ...of, atMs: row.finished_at, sequence: first + 2, state: 'RETRY' });
-  return marks;
+  if (row.retried) refs.push({ ...of, atMs: row.finished_at, sequence: first + 2, state: 'RETRY' });
+  return refs;
 }
 
 const OF_ATTEMPTS: ReadonlySet<EventState> = new Set(['ACTIVE', 'ERROR', 'RETRY']);
@@ -79,13 +79,13 @@ export function wantsAttempts(states: ReadonlySet<EventState>): boolean {
 }
 
 /** All marks of some messages that the filter wants, unordered. */
-export async function marksOfMessages(
+export async function refsOfMessages(
   table: Queryable,
   tenantId: number,
   messageIds: readonly MessageId[],
   filter: MessageFilter,
   states: ReadonlySet<EventState>,
-): Promise<EventMark[]> {
+): Promise<EventRef[]> {
   const asked = { ...filterParams(filter), tenantId, ids: messageIds };
   const messages = await table.run('select-marks-of-messages', asked);
   const ids = messages.map((row) => row.id);
@@ -93,8 +93,8 @@ export async function marksOfMessages(
     ids.length === 0 || !wantsAttempts(states)
       ? []
       : await table.run('select-attempt-marks-of-messages', { messageIds: ids });
-  const marks = [...messages.flatMap(marksOfMessage), ...attempts.flatMap(marksOfAttempt)];
-  return marks.filter((mark) => states.has(mark.state));
+  const refs = [...messages.flatMap(refsOfMessage), ...attempts.flatMap(refsOfAttempt)];
+  return refs.filter((ref) => states.has(ref.state));
 }
 
 export interface EventWindow {
@@ -113,25 +113,25 @@ const HIGHEST_ID = 'f'.repeat(32);
  * The marks of a stretch of time, unordered, or `crowded` when there are `limit` rows or more: then the stretch must
  * be shorter.
  */
-export async function marksOfWindow(
+export async function refsOfWindow(
   table: Queryable,
   tenantId: number,
   window: EventWindow,
   filter: MessageFilter,
   states: ReadonlySet<EventState>,
   limit: number,
-): Promise<EventMark[] | 'crowded'> {
+): Promise<EventRef[] | 'crowded'> {
   const messages = await messagesOfWindow(table, tenantId, window, filter, states, limit);
   if (messages.length >= limit) return 'crowded';
   const attempts = wantsAttempts(states) ? await attemptsOfWindow(table, tenantId, window, limit) : [];
   if (attempts.length >= limit) return 'crowded';
   const wanted = await wantedOf(table, tenantId, attempts, filter);
-  const marks = [
-    ...messages.filter((row) => row.matches).flatMap(marksOfMessage),
-    ...attempts.filter((row) => wanted === null || wanted.has(row.id)).flatMap(marksOfAttempt),
+  const refs = [
+    ...messages.filter((row) => row.matches).flatMap(refsOfMessage),
+    ...attempts.filter((row) => wanted === null || wanted.has(row.id)).flatMap(refsOfAttempt),
   ];
   const { fromMs, untilMs } = window;
-  return marks.filter((mark) => states.has(mark.state) && mark.atMs >= fromMs && mark.atMs < untilMs);
+  return refs.filter((ref) => states.has(ref.state) && ref.atMs >= fromMs && ref.atMs < untilMs);
 }
 
 /** From when until when created, started and ended; equal times ask for none, where no such event is wanted. */
@@ -179,7 +179,7 @@ async function attemptsOfWindow(
   tenantId: number,
   window: EventWindow,
   limit: number,
-): Promise<AttemptMarkRow[]> {
+): Promise<AttemptRefRow[]> {
   const { fromMs, untilMs } = window;
   const belowId = messageIdFloor(untilMs + DAY_MS);
   return await table.run('select-attempt-marks', { tenantId, fromMs, untilMs, belowId, limit });
@@ -189,7 +189,7 @@ async function attemptsOfWindow(
 export async function wantedOf(
   table: Queryable,
   tenantId: number,
-  attempts: readonly AttemptMarkRow[],
+  attempts: readonly AttemptRefRow[],
   filter: MessageFilter,
 ): Promise<ReadonlySet<string> | null> {
   if (isUnfiltered(filter) || attempts.length === 0) return null;
@@ -203,7 +203,7 @@ export function attemptRecord(row: Row<'select-attempts'>): AttemptRecord {
 }
 
 /** What an event says beyond its mark. */
-export interface EventDetail extends EventMark {
+export interface EventDetail extends EventRef {
   readonly message: MessageRecord;
   /** The outcome it tells of: of the failed attempt, or of the message's last one. */
   readonly outcome: Pick<AttemptRecord, 'status' | 'error' | 'headers' | 'body' | 'nextAttemptAtMs'> | null;
@@ -212,42 +212,42 @@ export interface EventDetail extends EventMark {
 /** Adds to marks what their events say, in the same order. Message bodies longer than `maxBodyBytes` are left out. */
 export async function eventDetails(
   table: Queryable,
-  marks: readonly EventMark[],
+  refs: readonly EventRef[],
   maxBodyBytes: number,
 ): Promise<EventDetail[]> {
-  if (marks.length === 0) return [];
-  const failed = marks.filter((mark) => mark.state === 'ERROR' || mark.state === 'RETRY');
-  const ids = [...new Set(marks.map((mark) => mark.messageId))];
-  const pairs = [...new Map(failed.map((mark) => [attemptName(mark), mark])).values()];
+  if (refs.length === 0) return [];
+  const failed = refs.filter((ref) => ref.state === 'ERROR' || ref.state === 'RETRY');
+  const ids = [...new Set(refs.map((ref) => ref.messageId))];
+  const pairs = [...new Map(failed.map((ref) => [attemptName(ref), ref])).values()];
   const [messageRows, attemptRows] = await Promise.all([
     table.run('select-event-messages', { messageIds: ids, maxBodyBytes }),
     pairs.length === 0
       ? []
       : table.run('select-attempts', {
-          messageIds: pairs.map((mark) => mark.messageId),
-          attempts: pairs.map((mark) => mark.attempt),
+          messageIds: pairs.map((ref) => ref.messageId),
+          attempts: pairs.map((ref) => ref.attempt),
         }),
   ]);
   const messages = new Map(messageRows.map((row) => [fromUuid(row.id), row]));
   const attempts = new Map(attemptRows.map(attemptRecord).map((record) => [attemptName(record), record]));
-  return marks.flatMap((mark) => {
-    const row = messages.get(mark.messageId);
+  return refs.flatMap((ref) => {
+    const row = messages.get(ref.messageId);
     if (row === undefined) return [];
-    return [{ ...mark, message: messageRecord(row), outcome: outcomeOf(mark, row, attempts) }];
+    return [{ ...ref, message: messageRecord(row), outcome: outcomeOf(ref, row, attempts) }];
   });
 }
 
 function outcomeOf(
-  mark: EventMark,
+  ref: EventRef,
   row: Row<'select-event-messages'>,
   attempts: ReadonlyMap<string, AttemptRecord>,
 ): EventDetail['outcome'] {
-  if (mark.state === 'ERROR' || mark.state === 'RETRY') return attempts.get(attemptName(mark)) ?? null;
-  if (mark.state !== 'DELIVERED' && mark.state !== 'FAILED') return null;
+  if (ref.state === 'ERROR' || ref.state === 'RETRY') return attempts.get(attemptName(ref)) ?? null;
+  if (ref.state !== 'DELIVERED' && ref.state !== 'FAILED') return null;
   const { last_status: status, last_error: error, last_headers: headers, last_body: body } = row;
   return { status, error, headers, body, nextAttemptAtMs: null };
 }
 
-function attemptName(mark: { readonly messageId: MessageId; readonly attempt: number }): string {
-  return `${mark.messageId}/${mark.attempt}`;
+function attemptName(ref: { readonly messageId: MessageId; readonly attempt: number }): string {
+  return `${ref.messageId}/${ref.attempt}`;
 }

@@ -86,7 +86,7 @@ async function writeGroup(
 
 const UNIQUE_VIOLATION = '23505';
 
-/** Ids are of chance, so that looking for each in the table is left to the case that one is there. */
+/** Ids are of chance, so that looking for each in PostgreSQL is left to the case that one is there. */
 async function insertNew(database: Database, submissions: readonly Submission[]): Promise<void> {
   const columns = columnsOf(submissions);
   try {

@@ -7,7 +7,7 @@ import type { StoredRequest } from '../../domain/shown-request.js';
 import type { Database, Queryable, Row } from '../database.js';
 import { messageColumns, pending } from './message-columns.js';
 import { filterParams, type MessageFilter } from './message-filter.js';
-import { Pace } from '../pace.js';
+import { ReadThroughput } from '../read-throughput.js';
 import { messageRecord, storedRequest, type MessageRecord } from './message-reads.js';
 import type { BoundedReads } from '../reads.js';
 
@@ -68,11 +68,11 @@ export async function pageDeadLetters(
   query: DeadLetterQuery,
 ): Promise<DeadLetterPage> {
   const { limit } = query;
-  const pace = new Pace(clock, limit + 1);
+  const throughput = new ReadThroughput(clock, limit + 1);
   const refs: DeadLetterRef[] = [];
   let after = query.after;
   for (;;) {
-    const { stepRows } = pace;
+    const { stepRows } = throughput;
     const part = { ...query, after, limit: limit + 1 - refs.length };
     const step = await reads.step((table) => stepThrough(table, clock, tenantId, part, stepRows));
     if (step === null) {
@@ -83,7 +83,7 @@ export async function pageDeadLetters(
     if (refs.length > limit) return { refs: refs.slice(0, limit), next: refs[limit - 1] ?? null };
     if (step.last === null || step.lookedAt < stepRows) return { refs, next: null };
     after = step.last;
-    if (!pace.goOn()) return { refs, next: after };
+    if (!throughput.goOn()) return { refs, next: after };
   }
 }
 

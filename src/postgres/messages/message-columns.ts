@@ -15,7 +15,7 @@ export interface StoredMessage extends Message {
 
 export type DispatchRow = Row<'select-dispatch'>;
 
-/** A message as it goes into the table: pending, held back, or skipped at once. */
+/** A message as it goes into PostgreSQL: pending, held back, or skipped at once. */
 export interface NewMessage {
   readonly message: Message;
   readonly held: boolean;
@@ -63,7 +63,7 @@ function optionsColumn(policy: OptionalPolicy): string | null {
   return options === '{}' ? null : options;
 }
 
-export function messageFromRow(row: DispatchRow): StoredMessage {
+function messageFromRow(row: DispatchRow): StoredMessage {
   return {
     id: fromUuid(row.id),
     tenantId: row.tenant_id,

@@ -46,7 +46,7 @@ export interface OutcomeSettings {
 }
 
 /**
- * What is left of an outcome that the table refuses: what it comes to, without what came back. A delivery whose outcome can never be
+ * What is left of an outcome that PostgreSQL refuses: what it comes to, without what came back. A delivery whose outcome can never be
  * recorded would be made for ever.
  */
 export function bareOutcome(outcome: Outcome): Outcome {
@@ -138,7 +138,7 @@ function storableHeaders(headers: HeaderMap | null): string | null {
   );
 }
 
-export function attemptColumns(failures: readonly Outcome[]): Params<'insert-attempts'> {
+function attemptColumns(failures: readonly Outcome[]): Params<'insert-attempts'> {
   const column = <Value>(value: (outcome: Outcome) => Value): Value[] => failures.map(value);
   return {
     messageIds: column((outcome) => outcome.message.id),

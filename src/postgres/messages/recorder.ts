@@ -1,17 +1,18 @@
-// The group-commit recorder: everything that work passing through needs of the table, in multi-row statements.
+// The group-commit recorder: everything that work passing through needs of PostgreSQL, in multi-row statements.
 
-import type { Clock } from '../../domain/clock.js';
+import type { Clock, ProcessTime } from '../../domain/clock.js';
 import { CarillonError } from '../../domain/errors.js';
 import type { MessageId } from '../../domain/ids.js';
 import { type Acceptance, acceptGroup, type AcceptSettings, type Submission } from './accepts.js';
 import { type ClaimedSchedule, readClaimedSchedules, type ScheduleKey } from '../schedules/claimed-schedules.js';
-import { type Database, isAway } from '../database.js';
+import { type Database, isUnavailable } from '../database.js';
 import { type Fire, type Fired, recordFires } from '../schedules/fires.js';
-import { type GivenUp, giveUpMessage, noteScheduleError } from './give-up.js';
+import { type DeadLettered, deadLetterMessage, noteScheduleError } from './dead-letter-message.js';
 import { GroupCommit } from '../group-commit.js';
 import { byId, type StoredMessage } from './message-columns.js';
 import { withPartitions } from '../partitions.js';
 import { bareOutcome, type Outcome, type OutcomeSettings, recordOutcomes, type Recorded } from './outcomes.js';
+import { pause, within } from '../../time/waiting.js';
 
 /** Most rows of one statement: large enough that a round trip costs little for each. */
 const MAX_ROWS = 500;
@@ -19,11 +20,11 @@ const MAX_ROWS = 500;
 const MAX_GROUP_BYTES = 8 * 1_024 * 1_024;
 /** While one group waits for its commit, another can be sent. */
 const MAX_GROUPS = 2;
-/** Clients wait for these, and the table spends most of that time on waiting for its log. */
+/** Clients wait for these, and PostgreSQL spends most of that time on waiting for its log. */
 const MAX_ACCEPT_GROUPS = 4;
 /**
- * Nobody waits for outcomes, but the queue and a moment later the next claim: they gather for so long, or until there are so many. A
- * statement costs the table as much as some tens of its rows.
+ * Nobody waits for outcomes, but Redis and a moment later the next claim: they gather for so long, or until there are so many. A
+ * statement costs PostgreSQL as much as some tens of its rows.
  */
 const GATHER_OUTCOMES = { forMs: 20, items: 100 } as const;
 const RETRY_EVERY_MS = 250;
@@ -37,11 +38,12 @@ export type { ClaimedSchedule, ScheduleKey } from '../schedules/claimed-schedule
 export type GroupKind = 'accept' | 'outcome' | 'fire' | 'message' | 'schedule';
 
 export interface RecorderSettings extends AcceptSettings, OutcomeSettings {
+  readonly time: ProcessTime;
   /** The connections that accepts go by; those of everything else when left out. */
   readonly accepts?: Database;
-  /** Told when the table goes away and when it is back. */
+  /** Told when PostgreSQL becomes unavailable and when it is back. */
   readonly onAvailability: (available: boolean, error?: unknown) => void;
-  /** Told of an outcome that the table refused; it is recorded without what came back. */
+  /** Told of an outcome that PostgreSQL refused; it is recorded without what came back. */
   readonly onRefusal: (error: unknown, id: MessageId) => void;
   /** Counts a group that was committed (or read), with how long that took. */
   readonly onGroup?: (kind: GroupKind, items: number, durationMs: number) => void;
@@ -56,21 +58,25 @@ export class Recorder {
   readonly #fires: GroupCommit<Fire, Fired>;
   readonly #messages: GroupCommit<MessageId, StoredMessage | null>;
   readonly #schedules: GroupCommit<ScheduleKey, ClaimedSchedule | null>;
-  /** Pending while the table is away. */
-  #away: Promise<void> | null = null;
+  /** Pending while PostgreSQL is unavailable. */
+  #unavailable: Promise<void> | null = null;
   #stopped = false;
-  /** When (by the process's time) something last came back from the table, and when nothing was there to be asked. */
-  #answeredAtMs = performance.now();
+  /** When (by the process's time) something last came back from PostgreSQL, and when nothing was there to be asked. */
+  #answeredAtMs: number;
+  readonly #time: ProcessTime;
   #isProbing = false;
 
   constructor(database: Database, clock: Clock, settings: RecorderSettings) {
     this.#database = database;
     this.#clock = clock;
     this.#settings = settings;
+    const { time } = settings;
+    this.#time = time;
+    this.#answeredAtMs = time.monotonicMs();
     const limits = { maxItems: MAX_ROWS, maxGroups: MAX_GROUPS, maxWeight: MAX_GROUP_BYTES };
     const acceptLimits = { ...limits, maxGroups: MAX_ACCEPT_GROUPS };
     const accepting = settings.accepts ?? database;
-    // Nobody waits at the other end for these: fewer and larger groups cost the table less.
+    // Nobody waits at the other end for these: fewer and larger groups cost PostgreSQL less.
     const oneByOne = { ...limits, maxGroups: 1 };
     this.#accepts = new GroupCommit({ ...acceptLimits, weigh: ({ message }) => message.body.length }, (group) =>
       this.#watched('accept', group, () =>
@@ -81,8 +87,9 @@ export class Recorder {
         ),
       ),
     );
-    this.#outcomes = new GroupCommit({ ...oneByOne, weigh: weightOfOutcome, gather: GATHER_OUTCOMES }, (group) =>
-      this.#held('outcome', group, () => recordOutcomes(database, settings, group)),
+    this.#outcomes = new GroupCommit(
+      { ...oneByOne, weigh: weightOfOutcome, gather: { time, ...GATHER_OUTCOMES } },
+      (group) => this.#unrecorded('outcome', group, () => recordOutcomes(database, settings, group)),
     );
     this.#fires = new GroupCommit({ ...oneByOne, weigh: weightOfFire }, (group) =>
       this.#watched('fire', group, () =>
@@ -101,13 +108,13 @@ export class Recorder {
     );
   }
 
-  /** Commits submissions. Throws TABLE_UNAVAILABLE when the table is away; then it may or may not have been committed. */
+  /** Commits submissions. Throws POSTGRES_UNAVAILABLE when PostgreSQL is unavailable; then it may or may not have been committed. */
   accept(submissions: readonly Submission[]): Promise<Acceptance[]> {
     return this.#accepts.addAll(submissions);
   }
 
   /**
-   * Records an outcome. While the table is away it is held and recorded when the table is back; if the table refuses it, with less and
+   * Records an outcome. While PostgreSQL is unavailable it is held and recorded when PostgreSQL is back; if PostgreSQL refuses it, with less and
    * less of what came back, and in the end it is held as well: what was answered must not be sent again. Rejects after `stop` only.
    */
   async record(outcome: Outcome): Promise<Recorded> {
@@ -117,9 +124,9 @@ export class Recorder {
       try {
         return await this.#outcomes.add(forms[tries - 1] ?? bare);
       } catch (error) {
-        if (isAway(error) || this.#stopped) throw error;
+        if (isUnavailable(error) || this.#stopped) throw error;
         this.#settings.onRefusal(error, outcome.message.id);
-        if (tries >= forms.length) await pause(REFUSED_PAUSE_MS);
+        if (tries >= forms.length) await pause(this.#time, REFUSED_PAUSE_MS);
       }
     }
   }
@@ -140,9 +147,9 @@ export class Recorder {
   }
 
   /** Makes a pending message a dead letter that was not attempted. Null when there is none to be given up. */
-  giveUp(id: MessageId, reason: string): Promise<GivenUp | null> {
+  deadLetter(id: MessageId, reason: string): Promise<DeadLettered | null> {
     const nowMs = this.#clock.nowMs();
-    return giveUpMessage(this.#database, id, reason, { nowMs, keysUntilMs: nowMs + this.#settings.idempotencyMs });
+    return deadLetterMessage(this.#database, id, reason, { nowMs, keysUntilMs: nowMs + this.#settings.idempotencyMs });
   }
 
   /** Says on a schedule why it cannot be fired. True when that is news. */
@@ -150,35 +157,35 @@ export class Recorder {
     return noteScheduleError(this.#database, key, error);
   }
 
-  /** Resolves when the table answers; at once when nothing says that it does not. Actors wait for it before they claim. */
+  /** Resolves when PostgreSQL answers; at once when nothing says that it does not. Actors wait for it before they claim. */
   available(): Promise<void> {
-    return this.#away ?? Promise.resolve();
+    return this.#unavailable ?? Promise.resolve();
   }
 
   /**
-   * Asks the table for a sign of life if nothing came back from it for `quietMs`, and takes it for away when none comes within `withinMs`:
+   * Asks PostgreSQL for a sign of life if nothing came back from it for `quietMs`, and takes it for away when none comes within `withinMs`:
    * a network that swallows packets says nothing, and statements are waited for much longer. Does not throw.
    */
   async probe(quietMs: number, withinMs: number): Promise<void> {
-    const askedAtMs = performance.now();
-    if (this.#away !== null || this.#isProbing || askedAtMs - this.#answeredAtMs < quietMs) return;
+    const askedAtMs = this.#time.monotonicMs();
+    if (this.#unavailable !== null || this.#isProbing || askedAtMs - this.#answeredAtMs < quietMs) return;
     this.#isProbing = true;
     try {
-      await within(withinMs, isWritable(this.#database));
-      this.#answeredAtMs = performance.now();
+      await this.#isWritableWithin(withinMs);
+      this.#answeredAtMs = this.#time.monotonicMs();
     } catch (error) {
       // A busy pool is no silence: its statements come back.
-      if (isAway(error) && this.#answeredAtMs < askedAtMs) this.#noticeAway(error);
+      if (isUnavailable(error) && this.#answeredAtMs < askedAtMs) this.#noteUnavailable(error);
     } finally {
       this.#isProbing = false;
     }
   }
 
   get isAvailable(): boolean {
-    return this.#away === null;
+    return this.#unavailable === null;
   }
 
-  /** Items that are not committed, or not read, yet. Outcomes are held while the table is away. */
+  /** Items that are not committed, or not read, yet. Outcomes are held while PostgreSQL is unavailable. */
   backlog(kind: GroupKind): number {
     const groups = {
       accept: this.#accepts,
@@ -195,47 +202,53 @@ export class Recorder {
     this.#stopped = true;
   }
 
-  async #held<Result>(kind: GroupKind, group: readonly unknown[], write: () => Promise<Result>): Promise<Result> {
+  async #unrecorded<Result>(kind: GroupKind, group: readonly unknown[], write: () => Promise<Result>): Promise<Result> {
     for (;;) {
       try {
         return await this.#watched(kind, group, write);
       } catch (error) {
-        if (!isAway(error) || this.#stopped) throw error;
-        await Promise.race([this.available(), pause(RETRY_EVERY_MS)]);
+        if (!isUnavailable(error) || this.#stopped) throw error;
+        await Promise.race([this.available(), pause(this.#time, RETRY_EVERY_MS)]);
       }
     }
   }
 
   async #watched<Result>(kind: GroupKind, group: readonly unknown[], work: () => Promise<Result>): Promise<Result> {
-    const startedAtMs = performance.now();
+    const startedAtMs = this.#time.monotonicMs();
     try {
       const result = await work();
-      this.#answeredAtMs = performance.now();
-      this.#settings.onGroup?.(kind, group.length, performance.now() - startedAtMs);
+      this.#answeredAtMs = this.#time.monotonicMs();
+      this.#settings.onGroup?.(kind, group.length, this.#time.monotonicMs() - startedAtMs);
       return result;
     } catch (error) {
-      if (isAway(error)) this.#noticeAway(error);
+      if (isUnavailable(error)) this.#noteUnavailable(error);
       throw error;
     }
   }
 
-  #noticeAway(error: unknown): void {
-    if (this.#away !== null) return;
+  #noteUnavailable(error: unknown): void {
+    if (this.#unavailable !== null) return;
     this.#settings.onAvailability(false, error);
-    this.#away = this.#untilBack();
+    this.#unavailable = this.#untilBack();
   }
 
   async #untilBack(): Promise<void> {
     while (!this.#stopped) {
-      await pause(RETRY_EVERY_MS);
+      await pause(this.#time, RETRY_EVERY_MS);
       try {
-        if (await within(BACK_ANSWER_MS, isWritable(this.#database))) break;
+        if (await this.#isWritableWithin(BACK_ANSWER_MS)) break;
       } catch {
         // Still away.
       }
     }
-    this.#away = null;
+    this.#unavailable = null;
     this.#settings.onAvailability(true);
+  }
+
+  #isWritableWithin(durationMs: number): Promise<boolean> {
+    const late = (): Error =>
+      new CarillonError('POSTGRES_UNAVAILABLE', `PostgreSQL did not answer within ${durationMs} ms`);
+    return within(this.#time, durationMs, isWritable(this.#database), late);
   }
 
   async #readMessages(ids: MessageId[]): Promise<(StoredMessage | null)[]> {
@@ -256,22 +269,4 @@ function weightOfFire({ occurrences }: Fire): number {
 async function isWritable(database: Database): Promise<boolean> {
   const [row] = await database.run('select-writability');
   return row?.read_only === 'off';
-}
-
-/** What was asked goes on, and its end is nobody's concern any more. */
-async function within<Result>(durationMs: number, work: Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    const error = new CarillonError('TABLE_UNAVAILABLE', `PostgreSQL did not answer within ${durationMs} ms`);
-    timer = setTimeout(() => reject(error), durationMs);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function pause(durationMs: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, durationMs));
 }

@@ -8,7 +8,7 @@ import type { Queryable, Row } from '../database.js';
 import { attemptRecord } from '../events/events.js';
 import { searchForLabels } from './labelled.js';
 import { filterParams, type MessageFilter } from '../messages/message-filter.js';
-import { Pace } from '../pace.js';
+import { ReadThroughput } from '../read-throughput.js';
 import type { BoundedReads } from '../reads.js';
 
 function runFromRow(row: Row<'select-runs'>): Run {
@@ -43,7 +43,7 @@ const HIGHEST_ID = 'f'.repeat(32);
 export async function pageRuns(reads: BoundedReads, clock: Clock, tenantId: number, query: RunQuery): Promise<RunPage> {
   const { lowId, highId } = idBounds(query.due);
   const wanted = query.limit + 1;
-  const pace = new Pace(clock, wanted);
+  const throughput = new ReadThroughput(clock, wanted);
   const found: MessageId[] = [];
   const startId = query.beforeId !== null && query.beforeId < highId ? query.beforeId : highId;
   let belowId = startId;
@@ -54,7 +54,7 @@ export async function pageRuns(reads: BoundedReads, clock: Clock, tenantId: numb
     : { ...others, labels, walkedLabels: null };
   let nextBeforeId: MessageId | null = null;
   for (;;) {
-    const { stepRows } = pace;
+    const { stepRows } = throughput;
     const params = { ...asked, tenantId, lowId, belowId, stepRows, limit: wanted - found.length };
     const rows = await reads.step((table) => table.run('select-run-page', params));
     if (rows === null) {
@@ -70,7 +70,7 @@ export async function pageRuns(reads: BoundedReads, clock: Clock, tenantId: numb
     }
     if (step?.last_id == null || step.looked_at < stepRows) break;
     belowId = fromUuid(step.last_id);
-    if (pace.goOn()) continue;
+    if (throughput.goOn()) continue;
     nextBeforeId = belowId;
     break;
   }

@@ -3,12 +3,14 @@
 // What one of them must not be, refuses that one alone. Groups are saved one after the other; what an earlier group has committed stays
 // when a later one fails. Saving the same again changes nothing, so the caller may repeat the whole.
 
+import { passedOver } from '../../domain/passed-over.js';
 import type { NextState } from '../../domain/schedule-change.js';
 import { sameDefinition } from '../../domain/schedule-change.js';
 import { CarillonError, invariant } from '../../domain/errors.js';
 import type { Schedule, ScheduleDefinition } from '../../domain/schedule.js';
 import type { Database, Params, Queryable } from '../database.js';
 import { toDeliveryOptions } from '../messages/delivery-options.js';
+import { changeSchedules, type OnSkipped, type RecordPassedOver } from './passed-over.js';
 import { scheduleFromRow } from './schedule-row.js';
 
 /** Rows of one group: enough to make the commit cheap for each, few enough to hold locks for milliseconds. */
@@ -51,14 +53,24 @@ export async function saveScheduleBatch(
     decide,
     nowMs,
     onGroup,
-  }: { decide: DecideState; nowMs: number; onGroup: (placed: readonly Placed[]) => Promise<void> },
+    onSkipped = () => undefined,
+  }: {
+    decide: DecideState;
+    nowMs: number;
+    onGroup: (placed: readonly Placed[]) => Promise<void>;
+    onSkipped?: OnSkipped;
+  },
 ): Promise<BatchResult[]> {
   const results = new Map<BatchedSchedule, BatchResult>();
   let left: readonly BatchedSchedule[] = wanted;
   let rows = GROUP_ROWS;
   while (left.length > 0) {
     const { group, rest } = nextGroup(left, rows);
-    const saved = await database.transaction((connection) => saveGroup(connection, { tenantId, group, decide, nowMs }));
+    const saved = await changeSchedules(
+      database,
+      (connection, record) => saveGroup(connection, { tenantId, group, decide, nowMs, record }),
+      onSkipped,
+    );
     for (const [item, result] of saved) results.set(item, result);
     await onGroup([...saved.values()].flatMap((result) => ('placed' in result ? [result.placed] : [])));
     // Deleted by somebody between two statements, or held by somebody: another try creates or edits it. When there is nothing else to do
@@ -95,6 +107,7 @@ interface Group {
   readonly group: readonly BatchedSchedule[];
   readonly decide: DecideState;
   readonly nowMs: number;
+  readonly record: RecordPassedOver;
 }
 
 type Decided = readonly [item: BatchedSchedule, next: NextState];
@@ -165,6 +178,12 @@ async function edit(
   }
   const edits = decideAll(different, results, (item) => given.decide(item, existing.get(item.id) ?? null));
   if (edits.length === 0) return;
+  await given.record(
+    edits.flatMap(([{ id }, next]) => {
+      const schedule = existing.get(id);
+      return schedule === undefined ? [] : passedOver(schedule, next, given.nowMs, edits.length);
+    }),
+  );
   const updated = await connection.run('update-schedules', columns(given, edits));
   const generations = new Map(updated.map(({ id, generation }) => [id, generation]));
   for (const [item, next] of edits) {

@@ -7,7 +7,7 @@
 import type { Clock } from '../../domain/clock.js';
 import type { Schedule, ScheduleState } from '../../domain/schedule.js';
 import type { Params, Queryable, Row } from '../database.js';
-import { Pace } from '../pace.js';
+import { ReadThroughput } from '../read-throughput.js';
 import type { BoundedReads } from '../reads.js';
 import { scheduleFromRow } from './schedule-row.js';
 
@@ -55,13 +55,13 @@ export async function pageSchedules(
   query: { readonly filter: ScheduleFilter; readonly afterId: string; readonly limit: number },
 ): Promise<SchedulePage> {
   const { filter, limit } = query;
-  const pace = new Pace(clock, limit + 1);
+  const throughput = new ReadThroughput(clock, limit + 1);
   const sources = sourcesOf(filter);
   const found: Found[] = [];
   let afterId = query.afterId;
   let nextAfterId: string | null = null;
   for (;;) {
-    const { stepRows } = pace;
+    const { stepRows } = throughput;
     const from = afterId;
     const step = await reads.step(async (table) => {
       const ids = await nextIds(table, tenantId, { filter, sources, afterId: from, limit: stepRows });
@@ -76,7 +76,7 @@ export async function pageSchedules(
     const last = step.ids.at(-1);
     if (found.length > limit || last === undefined || step.ids.length < stepRows) break;
     afterId = last;
-    if (pace.goOn()) continue;
+    if (throughput.goOn()) continue;
     nextAfterId = last;
     break;
   }
@@ -126,7 +126,7 @@ async function nextIds(table: Queryable, tenantId: number, step: Step): Promise<
   return found.reduce((best, ids) => (reachesFurther(ids, best, step.limit) ? ids : best));
 }
 
-/** What is shorter than asked for reaches the end. Ids are ASCII, whose order here is that of the table. */
+/** What is shorter than asked for reaches the end. Ids are ASCII, whose order here is that of PostgreSQL. */
 function reachesFurther(ids: readonly string[], best: readonly string[], limit: number): boolean {
   if (ids.length < limit || best.length < limit) return ids.length < best.length;
   return (ids.at(-1) ?? '') > (best.at(-1) ?? '');

@@ -1,11 +1,14 @@
-// Changes to schedules: saving, pausing, resuming, deleting; each with a line in the change log.
+// Changes to schedules: saving, pausing, resuming, deleting; each with a line in the change log, and with records of the occurrences that
+// were due and are not fired any more.
 
 import type { ScheduleChange } from '../../domain/explain-facts.js';
+import { passedOver } from '../../domain/passed-over.js';
 import type { NextState } from '../../domain/schedule-change.js';
 import { sameDefinition } from '../../domain/schedule-change.js';
 import type { Schedule, ScheduleDefinition } from '../../domain/schedule.js';
 import type { Database, Params, Queryable } from '../database.js';
 import { toDeliveryOptions } from '../messages/delivery-options.js';
+import { changeSchedules, type OnSkipped, type RecordPassedOver } from './passed-over.js';
 import { scheduleFromRow, type ScheduleRow } from './schedule-row.js';
 
 export interface ScheduleToSave {
@@ -29,16 +32,21 @@ export async function saveSchedule(
   wanted: ScheduleToSave,
   decide: (existing: Schedule | null) => NextState,
   nowMs: number,
+  onSkipped: OnSkipped = () => undefined,
 ): Promise<Saved> {
   for (;;) {
-    const saved = await database.transaction((connection) => trySave(connection, wanted, decide, nowMs));
+    const saved = await changeSchedules(
+      database,
+      (connection, record) => trySave({ connection, record }, wanted, decide, nowMs),
+      onSkipped,
+    );
     if (saved !== null) return saved;
   }
 }
 
 /** Null when the schedule was deleted between the two statements, so that another try will create it. */
 async function trySave(
-  connection: Queryable,
+  { connection, record }: { connection: Queryable; record: RecordPassedOver },
   wanted: ScheduleToSave,
   decide: (existing: Schedule | null) => NextState,
   nowMs: number,
@@ -52,7 +60,9 @@ async function trySave(
   if (existing.state !== 'ended' && sameDefinition(existing, wanted.definition)) {
     return { schedule: existing, changed: false };
   }
-  const rows = await connection.run('update-schedule', columns(wanted, decide(existing), nowMs));
+  const next = decide(existing);
+  await record(passedOver(existing, next, nowMs));
+  const rows = await connection.run('update-schedule', columns(wanted, next, nowMs));
   return { schedule: await logged(connection, only(rows), 'edited', nowMs), changed: true };
 }
 
@@ -62,22 +72,28 @@ export async function changeScheduleState(
   key: { tenantId: number; id: string },
   decide: (existing: Schedule) => NextState | null,
   nowMs: number,
+  onSkipped: OnSkipped = () => undefined,
 ): Promise<Saved | null> {
-  return database.transaction(async (connection) => {
-    const existing = await lockSchedule(connection, key.tenantId, key.id);
-    if (existing === null) return null;
-    const next = decide(existing);
-    if (next === null) return { schedule: existing, changed: false };
-    const rows = await connection.run('set-schedule-state', {
-      tenantId: key.tenantId,
-      id: key.id,
-      state: next.state,
-      nextFireAtMs: next.nextFireAtMs,
-      nowMs,
-    });
-    const change = next.state === 'paused' ? 'paused' : next.state === 'ended' ? 'ended' : 'resumed';
-    return { schedule: await logged(connection, only(rows), change, nowMs), changed: true };
-  });
+  return changeSchedules(
+    database,
+    async (connection, record) => {
+      const existing = await lockSchedule(connection, key.tenantId, key.id);
+      if (existing === null) return null;
+      const next = decide(existing);
+      if (next === null) return { schedule: existing, changed: false };
+      await record(passedOver(existing, next, nowMs));
+      const rows = await connection.run('set-schedule-state', {
+        tenantId: key.tenantId,
+        id: key.id,
+        state: next.state,
+        nextFireAtMs: next.nextFireAtMs,
+        nowMs,
+      });
+      const change = next.state === 'paused' ? 'paused' : next.state === 'ended' ? 'ended' : 'resumed';
+      return { schedule: await logged(connection, only(rows), change, nowMs), changed: true };
+    },
+    onSkipped,
+  );
 }
 
 /** Null when there is no such schedule. */
@@ -85,11 +101,18 @@ export async function deleteSchedule(
   database: Database,
   key: { tenantId: number; id: string },
   nowMs: number,
+  onSkipped: OnSkipped = () => undefined,
 ): Promise<Schedule | null> {
-  return database.transaction(async (connection) => {
-    const rows = await connection.run('delete-schedule', { tenantId: key.tenantId, id: key.id });
-    return rows[0] === undefined ? null : logged(connection, rows[0], 'deleted', nowMs);
-  });
+  return changeSchedules(
+    database,
+    async (connection, record) => {
+      const rows = await connection.run('delete-schedule', { tenantId: key.tenantId, id: key.id });
+      if (rows[0] === undefined) return null;
+      await record(passedOver(scheduleFromRow(rows[0]), null, nowMs));
+      return logged(connection, rows[0], 'deleted', nowMs);
+    },
+    onSkipped,
+  );
 }
 
 async function lockSchedule(connection: Queryable, tenantId: number, id: string): Promise<Schedule | null> {

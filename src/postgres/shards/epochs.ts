@@ -1,4 +1,4 @@
-// The authority for epochs: granted here, rising for ever, checked by the queue's scripts and by firing.
+// The authority for epochs: granted here, rising for ever, checked by Redis's scripts and by firing.
 
 import type { Queryable, Row } from '../database.js';
 
@@ -34,10 +34,10 @@ export async function renewEpochs(
 }
 
 /**
- * Lifts the epochs of shards that are this node's above those that the queue has: the table is older than the queue, as after a
+ * Lifts the epochs of shards that are this node's above those that Redis has: PostgreSQL is older than Redis, as after a
  * backup was restored. A shard that is missing from the answer has another owner.
  */
-export async function overtakeEpochs(
+export async function supersedeEpochs(
   table: Queryable,
   node: string,
   stored: ReadonlyMap<number, number>,
@@ -65,7 +65,7 @@ export async function endAbandoned(table: Queryable, shards: readonly number[], 
 }
 
 /** Those of these shards whose epoch is a later one by now than the one given. */
-export async function overtakenShards(table: Queryable, held: ReadonlyMap<number, number>): Promise<number[]> {
+export async function supersededShards(table: Queryable, held: ReadonlyMap<number, number>): Promise<number[]> {
   const rows = await table.run('select-overtaken-shards', columns(held));
   return rows.map((row) => row.shard);
 }

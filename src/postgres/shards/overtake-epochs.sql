@@ -1,4 +1,4 @@
--- Gives the new epoch of each shard that is the node's, above the one that the queue has. The rows are locked in the
+-- Gives the new epoch of each shard that is the node's, above the one that Redis has. The rows are locked in the
 -- order of the shards.
 update shards s set epoch = greatest(s.epoch, held.epoch) + 1, granted_at = now()
 from (

@@ -1,4 +1,4 @@
--- Gives the new epoch of each shard that is still the node's; :epochs are those that it holds. The table may have
+-- Gives the new epoch of each shard that is still the node's; :epochs are those that it holds. PostgreSQL may have
 -- granted more than the node heard of, when an answer was lost on its way: a node's name is that of one process, so
 -- they are its own. The rows are locked in the order of the shards.
 update shards s set epoch = s.epoch + 1, granted_at = now()

@@ -1,6 +1,6 @@
 // Tenants and their signing keys.
 
-import type { Chance } from '../../domain/clock.js';
+import type { RandomBytes } from '../../domain/clock.js';
 import { CarillonError } from '../../domain/errors.js';
 import type { Database, Queryable, Row } from '../database.js';
 import { setEnvironmentToken } from './tokens.js';
@@ -34,15 +34,15 @@ export interface EnsuredTenant {
 export async function ensureTenant(
   database: Database,
   tenant: EnsuredTenant,
-  chance: Chance,
+  random: RandomBytes,
 ): Promise<Tenant & { readonly revokedTokens: number }> {
   return database.transaction(async (connection) => {
     await connection.run('insert-tenant', { name: tenant.name });
     const ensured = await tenantNamed(connection, tenant.name);
     await connection.run('insert-signing-keys', {
       tenantId: ensured.id,
-      current: tenant.currentKey ?? newSigningKey(chance),
-      next: tenant.nextKey ?? newSigningKey(chance),
+      current: tenant.currentKey ?? newSigningKey(random),
+      next: tenant.nextKey ?? newSigningKey(random),
     });
     const holder = { role: 'tenant', tenantId: ensured.id } as const;
     return { ...ensured, revokedTokens: await setEnvironmentToken(connection, holder, tenant.token) };
@@ -58,7 +58,7 @@ export async function dropEnvironmentToken(database: Database, name: string): Pr
 }
 
 /** A new tenant with random signing keys and no token. Throws INVALID_REQUEST for its name, CONFLICT when it exists. */
-export async function createTenant(database: Database, name: string, chance: Chance): Promise<Tenant> {
+export async function createTenant(database: Database, name: string, random: RandomBytes): Promise<Tenant> {
   if (!TENANT_NAME.test(name)) {
     throw new CarillonError(
       'INVALID_REQUEST',
@@ -70,8 +70,8 @@ export async function createTenant(database: Database, name: string, chance: Cha
     if (row === undefined) throw new CarillonError('CONFLICT', `the tenant "${name}" exists already`);
     await connection.run('insert-signing-keys', {
       tenantId: row.id,
-      current: newSigningKey(chance),
-      next: newSigningKey(chance),
+      current: newSigningKey(random),
+      next: newSigningKey(random),
     });
     return tenantFromRow(row);
   });
@@ -89,8 +89,8 @@ export async function getSigningKeys(table: Queryable, tenantId: number): Promis
 }
 
 /** Current becomes what next was, next becomes new. Throws NOT_FOUND when there is no such tenant. */
-export async function rotateSigningKeys(table: Queryable, tenantId: number, chance: Chance): Promise<SigningKeys> {
-  const [row] = await table.run('rotate-signing-keys', { tenantId, next: newSigningKey(chance) });
+export async function rotateSigningKeys(table: Queryable, tenantId: number, random: RandomBytes): Promise<SigningKeys> {
+  const [row] = await table.run('rotate-signing-keys', { tenantId, next: newSigningKey(random) });
   if (row === undefined) throw noKeys(tenantId);
   return row;
 }
@@ -106,8 +106,8 @@ export async function tenantNamed(table: Queryable, name: string): Promise<Tenan
   throw new CarillonError('NOT_FOUND', `there is no tenant ${JSON.stringify(name.slice(0, 80))}`);
 }
 
-function newSigningKey(chance: Chance): string {
-  return `sig_${Buffer.from(chance(SECRET_BYTES)).toString('base64url')}`;
+function newSigningKey(random: RandomBytes): string {
+  return `sig_${Buffer.from(random(SECRET_BYTES)).toString('base64url')}`;
 }
 
 function noKeys(tenantId: number): CarillonError {

@@ -1,7 +1,7 @@
 // Tokens of tenants and of administrators: kept as hashes only, with an optional expiry and the time of their last use.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Chance } from '../../domain/clock.js';
+import type { RandomBytes } from '../../domain/clock.js';
 import { CarillonError } from '../../domain/errors.js';
 import type { Database, Queryable } from '../database.js';
 
@@ -62,9 +62,9 @@ export async function createToken(
   table: Queryable,
   owner: TokenHolder,
   { label, expiresAtMs }: NewToken,
-  { tokensMax, chance }: { readonly tokensMax: number; readonly chance: Chance },
+  { tokensMax, random }: { readonly tokensMax: number; readonly random: RandomBytes },
 ): Promise<{ token: string; id: string }> {
-  const token = `carillon_${Buffer.from(chance(SECRET_BYTES)).toString('base64url')}`;
+  const token = `carillon_${Buffer.from(random(SECRET_BYTES)).toString('base64url')}`;
   const hash = tokenHash(token);
   const { tenantId, role } = owner;
   const inserted = await table.run('insert-token', { hash, tenantId, role, label, expiresAtMs, tokensMax });

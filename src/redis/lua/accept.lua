@@ -1,10 +1,10 @@
 #!lua
--- Offers work that was just committed to the table. Needs no epoch: it decides nothing, and the table has the work anyway.
+-- Offers work that was just committed to PostgreSQL. Needs no epoch: it decides nothing, and PostgreSQL has the work anyway.
 -- KEYS: due, inflight, task, state, tomb
 -- ARGV: fresh ms, ms when the oldest payload was made, then for each entry: id, due ms, payload ('' for none)
 -- Returns {1 when the earliest entry changed, a code for each entry (include/put.lua)}.
 --!include clock
---!include believed
+--!include fresh
 --!include put
 local now = now_ms()
 local keys = {due = KEYS[1], inflight = KEYS[2], task = KEYS[3], tomb = KEYS[5]}

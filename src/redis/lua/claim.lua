@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Takes due work: first brings back what lapsed from somebody's hands, then moves what is due into flight.
--- What lapsed may have been sent: its payload is dropped, so that whoever claims it has to ask the table.
+-- What lapsed may have been sent: its payload is dropped, so that whoever claims it has to ask PostgreSQL.
 -- KEYS: due, inflight, task, state
 -- A claim that waited so long (in a server that was frozen, or on the way) that its caller has given up takes nothing: nobody would deliver
 -- it, and it would be late by its visibility.

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Installs the epoch that the table granted. Reads nothing of what the shard holds.
+-- Installs the epoch that PostgreSQL granted. Reads nothing of what the shard holds.
 -- A state that another run of Redis wrote came from its disk or its primary, perhaps without the last moments before: its horizons are
 -- forgotten. They stay so until a sweep has completed, so that a lost answer of this script loses nothing.
 -- KEYS: state
--- ARGV: epoch, the run of Redis, 1 to forget the horizons, so that the shard is filled again from the table
+-- ARGV: epoch, the run of Redis, 1 to forget the horizons, so that the shard is filled again from PostgreSQL
 -- Returns {1, previous epoch or -1 when the state was lost, announced horizon ms, completed horizon ms},
 --         (0 when they are forgotten), or {0, stored epoch, 0, 0} when a newer one is installed.
 local stored, announced, completed, run = unpack(redis.call('HMGET', KEYS[1], 'epoch', 'announced', 'completed', 'run'))

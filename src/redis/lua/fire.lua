@@ -1,5 +1,5 @@
 #!lua
--- One atomic step for a claimed schedule whose occurrences the table has recorded: their messages in, and the schedule itself
+-- One atomic step for a claimed schedule whose occurrences PostgreSQL has recorded: their messages in, and the schedule itself
 -- in again at its next time. Where it was changed while it was in flight (reschedule.lua), at the earlier of the two places, since
 -- whoever claims it reads its row: a claim too early harms nothing.
 -- KEYS: due, inflight, task, state, tomb
@@ -10,7 +10,7 @@
 -- Returns {'OK', number of messages that found no room, 1 when the claim still held or 0, for each schedule} or {'NOFENCE' | 'STALE'}.
 --!include clock
 --!include fence
---!include believed
+--!include fresh
 --!include put
 local refusal = refused(KEYS[4], ARGV[1])
 if refusal then return {refusal} end

@@ -1,5 +1,5 @@
 #!lua
--- A sweep's many accepts at once, fenced. Announces a horizon before the table is read, or marks it as completed after.
+-- A sweep's many accepts at once, fenced. Announces a horizon before PostgreSQL is read, or marks it as completed after.
 -- KEYS: due, inflight, task, state, tomb
 -- ARGV: epoch, horizon to announce ('' for none), horizon completed ('' for none), then for each entry: id, due ms, payload
 -- Returns {'OK', number queued, 1 when the earliest entry changed} or {'NOFENCE' | 'STALE', 0, 0}.

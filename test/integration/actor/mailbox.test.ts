@@ -2,10 +2,10 @@
 
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { processTime } from '../../../src/compose/cluster.js';
+import { nodeClock, processTime } from '../../../src/time/process-time.js';
 import type { ActorParts } from '../../../src/actor/actor-parts.js';
 import { ShardActor } from '../../../src/actor/shard-actor.js';
-import { Slots } from '../../../src/actor/slots.js';
+import { Semaphore } from '../../../src/actor/semaphore.js';
 import { RedisClock } from '../../../src/redis/redis-clock.js';
 import { type Claimed, type LateClaim, type Refusal, ShardQueue } from '../../../src/redis/shard-queue.js';
 import { EPOCH, openQueue, type OpenQueue } from '../../support/queue.js';
@@ -28,7 +28,7 @@ let open: OpenQueue;
 let clock: RedisClock;
 beforeAll(async () => {
   open = await openQueue();
-  clock = new RedisClock(open.redis);
+  clock = new RedisClock(open.redis, { time: processTime, nodeClock });
   await clock.start();
 });
 afterAll(async () => {
@@ -39,7 +39,7 @@ afterAll(async () => {
 /** An actor with nothing to do, whose longest sleep is a minute. */
 function idleActor(
   shard: number,
-  refence: ActorParts['refence'] = () => Promise.resolve(null),
+  renewEpoch: ActorParts['renewEpoch'] = () => Promise.resolve(null),
 ): { actor: ShardActor; queue: WatchedQueue } {
   const times = { answerMs: 5_000, visibilityMs: 15_000, payloadFreshMs: 5_000, tombstoneMs: 60_000 };
   const queue = new WatchedQueue(open.redis, open.prefix, times, clock);
@@ -47,9 +47,9 @@ function idleActor(
     queue,
     clock,
     log: pino({ level: 'silent' }),
-    slots: new Slots(10),
+    semaphore: new Semaphore(10),
     recorder: { isAvailable: true },
-    refence,
+    renewEpoch,
     time: processTime,
     isTrusted: () => true,
     wake: () => undefined,

@@ -1,4 +1,4 @@
-// When the sweeps of a shard run: also where its epoch is renewed all the time, and where the table is slow.
+// When the sweeps of a shard run: also where its epoch is renewed all the time, and where PostgreSQL is slow.
 
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
@@ -7,20 +7,21 @@ import type { ShardActor } from '../../../src/actor/shard-actor.js';
 import { Sweeper } from '../../../src/actor/sweeper.js';
 import { rescue, RESCUE_START } from '../../../src/actor/sweeps/rescue.js';
 import type { SweepParts } from '../../../src/actor/sweeps/sweep.js';
-import { ID_CHANCE_BYTES, messageId } from '../../../src/domain/ids.js';
+import { ID_RANDOM_BYTES, messageId } from '../../../src/domain/ids.js';
 import { messageColumns, pending } from '../../../src/postgres/messages/message-columns.js';
-import { aMessage, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, openRecorder, type OpenRecorder } from '../../support/messages.js';
 import { EPOCH, HOUR, openQueue, type OpenQueue } from '../../support/queue.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const SHARDS = 1_000_000;
 
-let table: OpenTable;
+let table: OpenRecorder;
 let open: OpenQueue;
 let parts: SweepParts;
 let shard = 0;
 let sweeper: Sweeper | null = null;
 beforeAll(async () => {
-  [table, open] = await Promise.all([openTable(), openQueue()]);
+  [table, open] = await Promise.all([openRecorder(), openQueue()]);
   const settings = { horizonMs: HOUR, promoteEveryMs: HOUR, batch: 1, createdBeforeMs: 0 };
   parts = { queue: open.queue, database: table.database, clock: table.clock, settings };
 });
@@ -49,7 +50,7 @@ function add(actor: Actor, lost: boolean): void {
 }
 
 function aSweeper(promoteEveryMs: number, rescueEveryMs = HOUR, shards = SHARDS): Sweeper {
-  return new Sweeper(parts, { shards, promoteEveryMs, rescueEveryMs }, pino({ level: 'silent' }));
+  return new Sweeper(parts, { shards, promoteEveryMs, rescueEveryMs, time: processTime }, pino({ level: 'silent' }));
 }
 
 async function promoted(): Promise<boolean> {
@@ -78,7 +79,7 @@ it('a promote that a renewal cut off is made up for at once', async () => {
   await expect.poll(promoted, { timeout: 5_000 }).toBe(true);
 });
 
-it('sweeps do not pile up while the table is slow', async () => {
+it('sweeps do not pile up while PostgreSQL is slow', async () => {
   sweeper = aSweeper(10, 10);
   const actors = Array.from({ length: 6 }, (_, n) => anActor(shard + n));
   await table.database.transaction(async (connection) => {
@@ -97,7 +98,7 @@ it('a rescue goes on where the one before ended, and begins again after the last
   table.clock.value = nowMs;
   const messages = Array.from({ length: 25 }, (_, n) => {
     const dueAtMs = nowMs - 10_000 + n;
-    return aMessage({ id: messageId(dueAtMs, randomBytes(ID_CHANCE_BYTES)), tenantId: table.tenantId, shard, dueAtMs });
+    return aMessage({ id: messageId(dueAtMs, randomBytes(ID_RANDOM_BYTES)), tenantId: table.tenantId, shard, dueAtMs });
   });
   await table.database.run('insert-messages', messageColumns(messages.map(pending)));
   await open.queue.announce(shard, EPOCH, nowMs + HOUR);
@@ -116,4 +117,50 @@ it('a rescue goes on where the one before ended, and begins again after the last
   ({ position } = await rescue(parts, swept, 0, position));
   expect(await open.redis.zcard(open.keys(shard).due)).toBe(25);
   expect(position).not.toBe(RESCUE_START);
+});
+
+it('of many lost shards all announce their horizons before the first is filled, and their soonest work is filled first (issue 12, 9)', async () => {
+  const shards = Array.from({ length: 12 }, (_, index) => shard * 1_000 + index);
+  const firstMs = table.clock.value + 60_000;
+  const rows = shards.flatMap((of, index) =>
+    [0, 1, 2].map((round) =>
+      pending(aMessage({ tenantId: table.tenantId, shard: of, dueAtMs: firstMs + round * 60_000 + index * 1_000 })),
+    ),
+  );
+  await table.database.run('insert-messages', messageColumns(rows));
+  for (const of of shards) await open.queue.fence(of, EPOCH);
+
+  const filled: { readonly shard: number; readonly dueAtMs: number }[] = [];
+  const announced: number[] = [];
+  let atFirst: number | null = null;
+  const watched: Partial<Pick<typeof open.queue, 'announce' | 'promote'>> = {
+    announce: async (of, epoch, horizonAtMs) => {
+      const result = await open.queue.announce(of, epoch, horizonAtMs);
+      announced.push(of);
+      return result;
+    },
+    promote: (of, epoch, entries) => {
+      atFirst ??= announced.length;
+      for (const { dueAtMs } of entries) filled.push({ shard: of, dueAtMs });
+      return open.queue.promote(of, epoch, entries);
+    },
+  };
+  const queue = new Proxy(open.queue, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(watched, name) ?? Reflect.get(target, name);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+  // A batch of two brings one new row: the last one is read again.
+  parts = { ...parts, queue, settings: { ...parts.settings, batch: 2 } };
+  sweeper = aSweeper(HOUR, HOUR, shards.length);
+  for (const of of shards) add(anActor(of), true);
+  await expect.poll(() => sweeper?.backlog, { timeout: 10_000 }).toBe(0);
+  parts = { ...parts, queue: open.queue, settings: { ...parts.settings, batch: 1 } };
+
+  expect(atFirst).toBe(shards.length);
+  const roundOf = ({ dueAtMs }: { readonly dueAtMs: number }): number => Math.floor((dueAtMs - firstMs) / 60_000);
+  const lastOfFirstRound = filled.findLastIndex((entry) => roundOf(entry) === 0);
+  const firstOfLastRound = filled.findIndex((entry) => roundOf(entry) === 2);
+  expect(lastOfFirstRound).toBeLessThan(firstOfLastRound);
 });

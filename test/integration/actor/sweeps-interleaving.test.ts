@@ -1,7 +1,7 @@
-// Accept and sweep, stepped by hand in every order: the row is queued by one of them or both, and is in the queue once.
+// Accept and sweep, stepped by hand in every order: the row is queued by one of them or both, and is in Redis once.
 //
 // A client's message takes two steps: its row is committed, then it is offered. A sweep takes three: it announces the new horizon, reads
-// the table from the last completed one, and queues what it read. A schedule's fire is the same as an accept: committed, then put.
+// PostgreSQL from the last completed one, and queues what it read. A schedule's fire is the same as an accept: committed, then put.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { messageIdFloor } from '../../../src/domain/ids.js';
@@ -10,14 +10,14 @@ import { scheduleEntry } from '../../../src/redis/keys.js';
 import { messageColumns, pending } from '../../../src/postgres/messages/message-columns.js';
 import { type MessageToPromote, messagesToPromote } from '../../../src/postgres/messages/sweep-reads.js';
 import { orders } from '../../support/merges.js';
-import { aMessage, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, openRecorder, type OpenRecorder } from '../../support/messages.js';
 import { claims, entry, EPOCH, openQueue, type OpenQueue } from '../../support/queue.js';
 
-let table: OpenTable;
+let table: OpenRecorder;
 let open: OpenQueue;
 let shard = 0;
 beforeAll(async () => {
-  [table, open] = await Promise.all([openTable(), openQueue()]);
+  [table, open] = await Promise.all([openRecorder(), openQueue()]);
 });
 afterAll(async () => {
   await Promise.all([table.close(), open.close()]);
@@ -87,7 +87,7 @@ async function newPlay(): Promise<Play> {
 const SWEEP: readonly Step[] = ['announce', 'read', 'queue'];
 
 describe('a message that is accepted while its shard is swept', () => {
-  it.each(orders(['commit', 'offer'], SWEEP))('is in the queue once: %s', async (_name, steps) => {
+  it.each(orders(['commit', 'offer'], SWEEP))('is in Redis once: %s', async (_name, steps) => {
     const on = await newPlay();
     for (const step of steps) await play(step, on);
     expect(await open.redis.zrange(open.keys(on.shard).due, 0, '-1')).toEqual([on.message.id]);
@@ -110,15 +110,15 @@ describe('a message that is accepted while its shard is swept', () => {
     async (_name, steps) => {
       const on = await newPlay();
       for (const step of steps) await play(step, on);
-      const isOffered = steps.indexOf('announce') < steps.indexOf('offer');
+      const isEnqueued = steps.indexOf('announce') < steps.indexOf('offer');
       const isRead = steps.indexOf('commit') < steps.indexOf('read');
-      expect(await open.redis.zcard(open.keys(on.shard).due)).toBe(isOffered || isRead ? 1 : 0);
+      expect(await open.redis.zcard(open.keys(on.shard).due)).toBe(isEnqueued || isRead ? 1 : 0);
     },
   );
 });
 
 describe('a message that is canceled while its shard is swept', () => {
-  it.each(orders(['cancel-row', 'cancel-queue'], SWEEP))('is not in the queue afterwards: %s', async (_name, steps) => {
+  it.each(orders(['cancel-row', 'cancel-queue'], SWEEP))('is not in Redis afterwards: %s', async (_name, steps) => {
     const on = await newPlay();
     await play('commit', on);
     for (const step of steps) await play(step, on);
@@ -126,7 +126,7 @@ describe('a message that is canceled while its shard is swept', () => {
   });
 
   it.each(orders(['cancel-row', 'cancel-queue'], ['offer']))(
-    'is not in the queue when its offer comes late: %s',
+    'is not in Redis when its offer comes late: %s',
     async (_name, steps) => {
       const on = await newPlay();
       await play('commit', on);
@@ -139,7 +139,7 @@ describe('a message that is canceled while its shard is swept', () => {
 
 describe('a schedule that fires while its shard is swept', () => {
   it.each(orders(['commit', 'fire'], SWEEP))(
-    'has its occurrence and its next place in the queue once: %s',
+    'has its occurrence and its next place in Redis once: %s',
     async (_name, steps) => {
       const on = await newPlay();
       const id = scheduleEntry(table.tenantId, 'firing');

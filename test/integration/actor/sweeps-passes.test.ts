@@ -5,24 +5,24 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { promote } from '../../../src/actor/sweeps/promote.js';
 import { rescue, type Rescued, RESCUE_START } from '../../../src/actor/sweeps/rescue.js';
 import type { SweepParts, Swept } from '../../../src/actor/sweeps/sweep.js';
-import { ID_CHANCE_BYTES, messageId } from '../../../src/domain/ids.js';
+import { ID_RANDOM_BYTES, messageId } from '../../../src/domain/ids.js';
 import type { Message } from '../../../src/domain/message.js';
 import { scheduleEntry } from '../../../src/redis/keys.js';
 import { messageColumns, type NewMessage } from '../../../src/postgres/messages/message-columns.js';
-import { aMessage, anOutcome, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
 import { claims, entry, EPOCH, openQueue, type OpenQueue } from '../../support/queue.js';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;
 
-let table: OpenTable;
+let table: OpenRecorder;
 let open: OpenQueue;
 let parts: SweepParts;
 let shard = 0;
 let nowMs = 0;
 let woken: number[];
 beforeAll(async () => {
-  [table, open] = await Promise.all([openTable(), openQueue()]);
+  [table, open] = await Promise.all([openRecorder(), openQueue()]);
   parts = {
     queue: open.queue,
     database: table.database,
@@ -171,7 +171,7 @@ describe('a rescue', () => {
     await open.queue.complete(shard, EPOCH, nowMs + HOUR);
   });
 
-  it('queues what is overdue and unknown to the queue, and leaves alone what it knows', async () => {
+  it('queues what is overdue and unknown to Redis, and leaves alone what it knows', async () => {
     const ids = await insertAt([-50 * SECOND, -40 * SECOND, -30 * SECOND, -20 * SECOND]);
     await open.queue.accept(shard, [entry(ids[0]!, nowMs - 50 * SECOND), entry(ids[1]!, nowMs + 9 * SECOND)]);
     const [flying] = await claims(open.queue, shard, 1);
@@ -237,7 +237,7 @@ describe('a rescue', () => {
     const ids = [];
     for (const back of [30, 20]) {
       const dueAtMs = nowMs - back * SECOND;
-      const id = messageId(dueAtMs, randomBytes(ID_CHANCE_BYTES));
+      const id = messageId(dueAtMs, randomBytes(ID_RANDOM_BYTES));
       ids.push((await insert({ ...held, id, dueAtMs, occurrenceAtMs: dueAtMs })).id);
     }
     await rescued();

@@ -1,4 +1,4 @@
-// Why did it run, or not: histories that were written into the table, each with the one answer that is right for it.
+// Why did it run, or not: histories that were written into PostgreSQL, each with the one answer that is right for it.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ScheduleChange } from '../../../src/domain/explain-facts.js';

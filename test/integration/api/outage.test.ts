@@ -1,4 +1,4 @@
-// What clients see while the table is away, while a node stops, and when we have made a mistake.
+// What clients see while PostgreSQL is unavailable, while a node stops, and when we have made a mistake.
 
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
@@ -15,20 +15,27 @@ import { ensureTenant } from '../../../src/postgres/tenants/tenants.js';
 import { NO_FIGURES } from '../../support/figures.js';
 import { NO_CLUSTER, openReads } from '../../support/records.js';
 import { type OwnStore, ownPostgres } from '../../support/stores.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const TOKEN = 'outage-token-0123456789';
 const HEADERS = { authorization: `Bearer ${TOKEN}` };
-const chance = (bytes: number): Uint8Array => crypto.getRandomValues(new Uint8Array(bytes));
+const random = (bytes: number): Uint8Array => crypto.getRandomValues(new Uint8Array(bytes));
 
 let postgres: OwnStore;
 let database: Database;
 let reads: ReadPool;
 beforeAll(async () => {
   postgres = await ownPostgres();
-  database = new Database({ url: postgres.url, poolSize: 3, timeoutMs: 5_000, onError: () => undefined });
+  database = new Database({
+    time: processTime,
+    url: postgres.url,
+    poolSize: 3,
+    timeoutMs: 5_000,
+    onError: () => undefined,
+  });
   reads = openReads(postgres.url);
   await migrate(database, { shards: 4, ...partitionBounds(Date.now(), { delayMaxMs: 60_000 }) });
-  await ensureTenant(database, { name: 'default', token: TOKEN, currentKey: null, nextKey: null }, chance);
+  await ensureTenant(database, { name: 'default', token: TOKEN, currentKey: null, nextKey: null }, random);
 });
 afterAll(async () => {
   await database.close();
@@ -43,7 +50,8 @@ function services(changes: Partial<ApiServices> = {}): ApiServices {
   return {
     config: configWith({ CARILLON_TOKEN_CACHE_MS: 0 }),
     clock: { nowMs: () => Date.now() },
-    chance,
+    time: processTime,
+    random,
     database,
     reads,
     intake: intakeThat(() => Promise.reject(new Error('a secret detail'))),
@@ -122,7 +130,7 @@ describe('while PostgreSQL is frozen', () => {
   });
 });
 
-describe('while the table is away', () => {
+describe('while PostgreSQL is unavailable', () => {
   it('requests are answered with 503 and when to come again, and all is well once it is back', async () => {
     const app = buildApp(services());
     const get = () => app.inject({ url: '/v2/schedules', headers: HEADERS });
@@ -132,7 +140,7 @@ describe('while the table is away', () => {
       const response = await get();
       expect(response.statusCode).toBe(503);
       expect(response.headers['retry-after']).toBe('1');
-      expect(response.json<{ error: string }>().error).toMatch(/^the table \(PostgreSQL\) is away/);
+      expect(response.json<{ error: string }>().error).toMatch(/^PostgreSQL is unavailable/);
     }
     expect((await app.inject('/healthz')).statusCode).toBe(200);
     await postgres.restart();

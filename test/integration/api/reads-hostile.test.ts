@@ -28,7 +28,7 @@ beforeAll(async () => {
 afterAll(() => records.close());
 
 /** What the statuses of an answer may be, whatever was asked. */
-async function expectNoFault(method: 'GET' | 'DELETE' | 'POST', url: string, payload?: string): Promise<void> {
+async function expectNoError(method: 'GET' | 'DELETE' | 'POST', url: string, payload?: string): Promise<void> {
   const { status, text } = await records.call({ method, url, ...(payload === undefined ? {} : { payload }) });
   expect(status < 500 || status === 501, `${method} ${url} ${payload ?? ''}\n${status} ${text}`).toBe(true);
 }
@@ -107,7 +107,7 @@ describe('a cursor that no answer had', () => {
   it.each(Object.entries(OWN))('is no fault of the node: %s', async (path, own) => {
     await fc.assert(
       fc.asyncProperty(fc.oneof({ weight: 3, arbitrary: own }, cursor), (made) =>
-        expectNoFault('GET', withQuery(path, { cursor: made })),
+        expectNoError('GET', withQuery(path, { cursor: made })),
       ),
       RUNS,
     );
@@ -116,7 +116,7 @@ describe('a cursor that no answer had', () => {
   it('is none where many dead letters are handled', async () => {
     await fc.assert(
       fc.asyncProperty(cursor, (made) =>
-        expectNoFault('DELETE', '/v2/dlq', JSON.stringify({ cursor: made, label: 'nobody-has-it' })),
+        expectNoError('DELETE', '/v2/dlq', JSON.stringify({ cursor: made, label: 'nobody-has-it' })),
       ),
       RUNS,
     );
@@ -160,7 +160,7 @@ describe('a parameter at the edge', () => {
       fc.asyncProperty(
         fc.constantFrom(...LISTS, '/v2/runs/counts'),
         fc.dictionary(parameter, fc.oneof(edge, text), { minKeys: 1, maxKeys: 3 }),
-        (path, query) => expectNoFault('GET', withQuery(path, query)),
+        (path, query) => expectNoError('GET', withQuery(path, query)),
       ),
       { ...RUNS, numRuns: 400 },
     );
@@ -170,12 +170,12 @@ describe('a parameter at the edge', () => {
     await fc.assert(
       fc.asyncProperty(edge, async (value) => {
         for (const path of ['/v2/events?order=earliestFirst', '/v2/events?state=CREATED', '/v2/dlq'])
-          await expectNoFault('GET', withQuery(path, { [name]: value }));
-        await expectNoFault('GET', withQuery('/v2/runs?schedule=s', { [name]: value }));
-        await expectNoFault('GET', withQuery('/v2/runs/counts', { [name]: value }));
+          await expectNoError('GET', withQuery(path, { [name]: value }));
+        await expectNoError('GET', withQuery('/v2/runs?schedule=s', { [name]: value }));
+        await expectNoError('GET', withQuery('/v2/runs/counts', { [name]: value }));
         for (const id of ['s', 'yearly']) {
-          await expectNoFault('GET', withQuery(`/v2/schedules/${id}/explain`, { [name]: value }));
-          await expectNoFault('GET', withQuery(`/v2/schedules/${id}/next`, { [name]: value, count: '3' }));
+          await expectNoError('GET', withQuery(`/v2/schedules/${id}/explain`, { [name]: value }));
+          await expectNoError('GET', withQuery(`/v2/schedules/${id}/next`, { [name]: value, count: '3' }));
         }
       }),
       { ...RUNS, numRuns: 20 },
@@ -192,7 +192,7 @@ describe('a parameter at the edge', () => {
           ['POST', '/v2/dlq/retry'] as const,
         ),
         fc.dictionary(parameter, value, { minKeys: 1, maxKeys: 3 }),
-        ([method, path], body) => expectNoFault(method, path, JSON.stringify({ url: 'https://nobody.test/', ...body })),
+        ([method, path], body) => expectNoError(method, path, JSON.stringify({ url: 'https://nobody.test/', ...body })),
       ),
       { ...RUNS, numRuns: 200 },
     );
@@ -210,7 +210,7 @@ describe('a parameter at the edge', () => {
           hexId.map((id) => `msg_${id}`),
           fc.tuple(edge, hexId).map((both) => both.join('-')),
         ),
-        (path, name) => expectNoFault('GET', path + escaped(name)),
+        (path, name) => expectNoError('GET', path + escaped(name)),
       ),
       { ...RUNS, numRuns: 200 },
     );

@@ -1,4 +1,4 @@
-// How the table is read: which weeks and indexes the statements behind the record touch.
+// How PostgreSQL is read: which weeks and indexes the statements behind the record touch.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { messageIdFloor } from '../../../src/domain/ids.js';

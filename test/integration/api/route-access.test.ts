@@ -16,6 +16,7 @@ import { startTestNode, type TestNode } from '../../support/node.js';
 import { type RawAnswer, sendRaw } from '../../support/raw-request.js';
 import { NO_CLUSTER } from '../../support/records.js';
 import { newTenant, publish, untilState } from '../../support/work.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 interface Route {
   readonly method: string;
@@ -53,7 +54,8 @@ function appWith({ database }: Pick<TestNode, 'database'>): FastifyInstance {
   const services: ApiServices = {
     config: configWith({}),
     clock: { nowMs: () => Date.now() },
-    chance: (bytes) => randomBytes(bytes),
+    time: processTime,
+    random: (bytes) => randomBytes(bytes),
     database,
     intake: {} as Intake,
     logger: pino({ level: 'silent' }),

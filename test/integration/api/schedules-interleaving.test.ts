@@ -1,22 +1,22 @@
-// A schedule that is saved, edited or deleted while its shard is swept, stepped by hand in every order: its entry is in the queue at the time
+// A schedule that is saved, edited or deleted while its shard is swept, stepped by hand in every order: its entry is in Redis at the time
 // of its row, or earlier. Too early is harmless, since whoever claims it reads the row; too late would lose an occurrence.
 //
-// A change takes two steps: the row is committed, then the queue is told the new place. A sweep takes four: it announces the new horizon,
-// reads the table from the last completed one (recur), queues what it read, and marks the horizon as completed.
+// A change takes two steps: the row is committed, then Redis is told the new place. A sweep takes four: it announces the new horizon,
+// reads PostgreSQL from the last completed one (recur), queues what it read, and marks the horizon as completed.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scheduleEntry } from '../../../src/redis/keys.js';
 import { timestamp } from '../../support/timestamp.js';
 import { type ScheduleToPromote, schedulesToPromote } from '../../../src/postgres/messages/sweep-reads.js';
 import { orders } from '../../support/merges.js';
-import { openTable, type OpenTable } from '../../support/messages.js';
+import { openRecorder, type OpenRecorder } from '../../support/messages.js';
 import { EPOCH, openQueue, type OpenQueue } from '../../support/queue.js';
 
-let table: OpenTable;
+let table: OpenRecorder;
 let open: OpenQueue;
 let shard = 0;
 beforeAll(async () => {
-  [table, open] = await Promise.all([openTable(), openQueue()]);
+  [table, open] = await Promise.all([openRecorder(), openQueue()]);
 });
 afterAll(async () => {
   await Promise.all([table.close(), open.close()]);
@@ -102,7 +102,7 @@ class Play {
     }
   }
 
-  /** When the queue will bring the schedule up; null where it will not. */
+  /** When Redis will bring the schedule up; null where it will not. */
   async dueMs(): Promise<number | null> {
     const score = await open.redis.zscore(open.keys(this.shard).due, this.entry);
     return score === null ? null : Number(score);
@@ -110,7 +110,7 @@ class Play {
 }
 
 describe('a schedule that is saved while its shard is swept', () => {
-  it.each(orders(CHANGE, SWEEP))('is in the queue at its time: %s', async (_name, steps) => {
+  it.each(orders(CHANGE, SWEEP))('is in Redis at its time: %s', async (_name, steps) => {
     const play = await Play.begin();
     const row = { nextMs: play.nowMs + 1_000, generation: 1 };
     for (const step of steps) await play.step(step, row);
@@ -118,7 +118,7 @@ describe('a schedule that is saved while its shard is swept', () => {
   });
 
   it.each(orders(['commit'], SWEEP))(
-    'is in the queue, or for the rescue to find, when its node died before it told: %s',
+    'is in Redis, or for the rescue to find, when its node died before it told: %s',
     async (_name, steps) => {
       const play = await Play.begin();
       const row = { nextMs: play.nowMs + 1_000, generation: 1 };
@@ -130,7 +130,7 @@ describe('a schedule that is saved while its shard is swept', () => {
 });
 
 describe('a schedule that is edited while its shard is swept', () => {
-  it.each(orders(CHANGE, SWEEP))('to an earlier time is in the queue by then: %s', async (_name, steps) => {
+  it.each(orders(CHANGE, SWEEP))('to an earlier time is in Redis by then: %s', async (_name, steps) => {
     const play = await Play.begin();
     await play.write({ nextMs: play.nowMs + 5_000, generation: 1 });
     const row = { nextMs: play.nowMs + 1_000, generation: 2 };
@@ -138,7 +138,7 @@ describe('a schedule that is edited while its shard is swept', () => {
     expect(await play.dueMs()).toBe(row.nextMs);
   });
 
-  it.each(orders(CHANGE, SWEEP))('to a later time is in the queue by then: %s', async (_name, steps) => {
+  it.each(orders(CHANGE, SWEEP))('to a later time is in Redis by then: %s', async (_name, steps) => {
     const play = await Play.begin();
     await play.write({ nextMs: play.nowMs + 1_000, generation: 1 });
     const row = { nextMs: play.nowMs + 5_000, generation: 2 };
@@ -148,7 +148,7 @@ describe('a schedule that is edited while its shard is swept', () => {
     expect(dueMs).toBeLessThanOrEqual(row.nextMs);
   });
 
-  it.each(orders(CHANGE, SWEEP))('from beyond the horizon is in the queue by then: %s', async (_name, steps) => {
+  it.each(orders(CHANGE, SWEEP))('from beyond the horizon is in Redis by then: %s', async (_name, steps) => {
     const play = await Play.begin();
     await play.write({ nextMs: play.nowMs + 3_600_000, generation: 1 });
     const row = { nextMs: play.nowMs + 1_000, generation: 2 };
@@ -158,7 +158,7 @@ describe('a schedule that is edited while its shard is swept', () => {
 });
 
 describe('a schedule that is deleted while its shard is swept', () => {
-  it.each(orders(CHANGE, SWEEP))('is out of the queue, or comes up once and has no row: %s', async (_name, steps) => {
+  it.each(orders(CHANGE, SWEEP))('is out of Redis, or comes up once and has no row: %s', async (_name, steps) => {
     const play = await Play.begin();
     await play.write({ nextMs: play.nowMs + 1_000, generation: 1 });
     for (const step of steps) await play.step(step, { nextMs: null, generation: 1 });

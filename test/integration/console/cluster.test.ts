@@ -11,6 +11,7 @@ import { startNode, type Node } from '../../../src/compose.js';
 import { configWith } from '../../../src/config.js';
 import { AdminClient } from '../../support/admin-client.js';
 import { startTestNode, TEST_ADMIN_TOKEN, TEST_SHARDS } from '../../support/node.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const ended: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -126,7 +127,7 @@ async function sockets(viewers: Set<Viewer>, socketsMax = 10): Promise<{ url: st
     helloMs: 5_000,
     recheckMs: 60_000,
     queueBytes: 1_048_576,
-    monotonicMs: () => performance.now(),
+    time: processTime,
   });
   admin.attach(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

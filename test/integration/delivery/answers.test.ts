@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createHttpClient, type DeliveryRequest, type HttpClient } from '../../../src/delivery/http-client.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const cleanups: (() => unknown)[] = [];
 
@@ -36,7 +37,7 @@ async function serve(answering: Answering): Promise<Receiver> {
 }
 
 function makeClient(): HttpClient {
-  const client = createHttpClient({ allowPrivate: true });
+  const client = createHttpClient({ time: processTime, allowPrivate: true });
   cleanups.push(() => client.close());
   return client;
 }

@@ -11,6 +11,7 @@ import {
 } from '../../../src/delivery/http-client.js';
 import type { DeliveryResult } from '../../../src/delivery/delivery-result.js';
 import { createNameCache } from '../../../src/delivery/guarded-connector.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const cleanups: (() => unknown)[] = [];
 
@@ -19,7 +20,7 @@ afterEach(async () => {
 });
 
 function makeClient(settings: Partial<HttpClientSettings> = {}): HttpClient {
-  const client = createHttpClient({ allowPrivate: true, ...settings });
+  const client = createHttpClient({ time: processTime, allowPrivate: true, ...settings });
   cleanups.push(() => client.close());
   return client;
 }
@@ -90,6 +91,7 @@ describe('keep-alive', () => {
   it('hundreds of hosts keep no more idle connections than allowed, and in the end none', async () => {
     const port = await serve((_request, answer) => answer.end('ok'));
     const resolve = createNameCache({
+      time: processTime,
       ttlMs: 1000,
       maxNames: 10,
       resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
@@ -253,7 +255,7 @@ describe('the guard', () => {
     const resolve = createNameCache({
       ttlMs: 5000,
       maxNames: 10,
-      monotonicMs: () => nowMs,
+      time: { monotonicMs: () => nowMs },
       resolve: () => {
         lookups++;
         return publicName();
@@ -271,6 +273,7 @@ describe('the guard', () => {
   it('a failed look-up is not remembered', async () => {
     let lookups = 0;
     const resolve = createNameCache({
+      time: processTime,
       ttlMs: 5000,
       maxNames: 10,
       resolve: () => (++lookups === 1 ? Promise.reject(new Error('no such host')) : publicName()),

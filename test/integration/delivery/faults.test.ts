@@ -4,6 +4,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { createHttpClient } from '../../../src/delivery/http-client.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const SEED = 20_260_309;
 const ATTEMPTS = 700;
@@ -42,6 +43,7 @@ it('every attempt ends in time, no more connections than allowed are open, and i
   await once(server, 'listening');
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   const client = createHttpClient({
+    time: processTime,
     allowPrivate: true,
     connectionsPerOrigin: 40,
     keepAliveMs: 200,

@@ -10,6 +10,7 @@ import {
   type HttpClientSettings,
 } from '../../../src/delivery/http-client.js';
 import type { DeliveryError, DeliveryResponse, DeliveryResult } from '../../../src/delivery/delivery-result.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const cleanups: (() => Promise<unknown> | undefined)[] = [];
 
@@ -18,7 +19,7 @@ afterEach(async () => {
 });
 
 function makeClient(settings: Partial<HttpClientSettings> = {}): HttpClient {
-  const client = createHttpClient({ allowPrivate: true, ...settings });
+  const client = createHttpClient({ time: processTime, allowPrivate: true, ...settings });
   cleanups.push(() => client.close());
   return client;
 }

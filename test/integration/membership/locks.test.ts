@@ -15,15 +15,15 @@ import {
   type BatchResult,
   saveScheduleBatch,
 } from '../../../src/postgres/schedules/schedule-batches.js';
-import { aMessage, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, openRecorder, type OpenRecorder } from '../../support/messages.js';
 
 const DAY = 86_400_000;
 const WEEK = 7 * DAY;
 const HIGHEST_ID = 'f'.repeat(32);
 
-let table: OpenTable;
+let table: OpenRecorder;
 beforeAll(async () => {
-  table = await openTable();
+  table = await openRecorder();
 });
 afterAll(() => table.close());
 

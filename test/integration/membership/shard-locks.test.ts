@@ -2,7 +2,7 @@
 
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { processTime } from '../../../src/compose/cluster.js';
+import { processTime } from '../../../src/time/process-time.js';
 import { ShardLocks } from '../../../src/membership/shard-locks.js';
 import { ownRedis, type OwnStore } from '../../support/stores.js';
 
@@ -28,7 +28,7 @@ async function holder(leaseMs = LEASE_MS): Promise<ShardLocks> {
   );
   for (const client of connections) client.on('error', () => undefined);
   clients.push(...connections);
-  // A server that is away is tried again in the background.
+  // A server that is unavailable is tried again in the background.
   await Promise.allSettled(connections.map((client) => client.connect()));
   return new ShardLocks(connections, { keyPrefix: 'test:{locks}:', leaseMs }, processTime);
 }
@@ -37,7 +37,7 @@ const trusted = (locks: ShardLocks): number[] => SHARDS.filter((shard) => locks.
 
 beforeEach(async () => {
   servers = await Promise.all([ownRedis(), ownRedis(), ownRedis()]);
-  await (await holder()).vouchForEmptyServers();
+  await (await holder()).bootstrapEmptyServers();
 });
 afterEach(async () => {
   for (const client of clients.splice(0)) client.disconnect();
@@ -51,7 +51,7 @@ describe('locks on three servers', () => {
     expect(await one.acquire([0, 1])).toEqual([0, 1]);
     expect(await other.acquire(SHARDS)).toEqual([2, 3]);
     await one.release([1]);
-    expect(one.held()).toEqual([0]);
+    expect(one.locked()).toEqual([0]);
     expect(trusted(one)).toEqual([0]);
     expect(await other.acquire([0, 1])).toEqual([1]);
     expect(await other.extend()).toEqual([]);
@@ -89,7 +89,7 @@ describe('locks on three servers', () => {
     const third = clients[2];
     expect(await third?.exists(...SHARDS.map((shard) => `test:{locks}:lease:${shard}`))).toBe(SHARDS.length);
     await expect.poll(() => one.extend(), { timeout: 3_000 }).toEqual(SHARDS);
-    expect(one.held()).toEqual([]);
+    expect(one.locked()).toEqual([]);
   });
 
   it('stay with their holder when every server is emptied, and nobody else gets one for a lease', async () => {
@@ -133,6 +133,6 @@ describe('locks on three servers', () => {
     const acquiring = one.acquire(SHARDS);
     expect(await acquiring).toEqual([]);
     expect(trusted(one)).toEqual([]);
-    expect(one.held()).toEqual([]);
+    expect(one.locked()).toEqual([]);
   });
 });

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ActorParts } from '../../../src/actor/actor-parts.js';
 import { startNode } from '../../../src/compose.js';
-import { processTime } from '../../../src/compose/cluster.js';
+import { processTime } from '../../../src/time/process-time.js';
 import { configWith } from '../../../src/config.js';
 import { Fencing } from '../../../src/membership/fencing.js';
 import { ShardHolder } from '../../../src/membership/shard-holder.js';
@@ -16,8 +16,8 @@ import { Subscriptions } from '../../../src/redis/subscriptions.js';
 import {
   endAbandoned,
   grantEpochs,
-  overtakenShards,
-  overtakeEpochs,
+  supersededShards,
+  supersedeEpochs,
   renewEpochs,
 } from '../../../src/postgres/shards/epochs.js';
 import { startTestNode, TEST_SHARDS, type TestNode } from '../../support/node.js';
@@ -49,7 +49,7 @@ afterAll(async () => {
   await store.stop();
 });
 
-/** Schedules that are due within the day, in the table and in the queue. */
+/** Schedules that are due within the day, in PostgreSQL and in Redis. */
 async function fill(shard: number): Promise<void> {
   await node.database.text(`
     insert into schedules (tenant_id, id, shard, state, next_fire_at, anchor_at, created_at, updated_at, cron, time_zone, destination, method,
@@ -74,8 +74,8 @@ function idleHolder(name: string): ShardHolder {
     authority: {
       grant: (id, shards) => grantEpochs(database, id, shards),
       renew: (id, held) => renewEpochs(database, id, held),
-      overtake: (id, stored) => overtakeEpochs(database, id, stored),
-      overtaken: (held) => overtakenShards(database, held),
+      supersede: (id, stored) => supersedeEpochs(database, id, stored),
+      superseded: (held) => supersededShards(database, held),
       endAbandoned: (shards) => endAbandoned(database, shards, 500),
     },
     queue,
@@ -87,7 +87,7 @@ function idleHolder(name: string): ShardHolder {
     sweeper: { add: () => undefined, remove: () => undefined, stop: () => Promise.resolve() },
     channels: new Channels(redis, new Subscriptions(subscriber), prefix),
     time: processTime,
-    settings: { shards: TEST_SHARDS, touchMs: 60_000, drainMs: 0, handoverMs: 0 },
+    settings: { shards: TEST_SHARDS, extendVisibilityMs: 60_000, drainMs: 0, handoverMs: 0 },
     log,
   });
   const parts: Partial<Record<keyof ActorParts, unknown>> = {
@@ -95,7 +95,7 @@ function idleHolder(name: string): ShardHolder {
     clock: { nowMs: () => Date.now() },
     time: processTime,
     log,
-    slots: { take: () => ({ granted: Promise.resolve(1), giveUp: () => undefined }), release: () => undefined },
+    semaphore: { acquire: () => ({ granted: Promise.resolve(1), giveUp: () => undefined }), release: () => undefined },
     recorder: { isAvailable: true },
     isTrusted: () => false,
     settings: { claimBatch: 10, idleClaimMs: 60_000 },
@@ -134,10 +134,10 @@ describe('a takeover', () => {
   it('costs no more than three commands a shard, whatever the shard holds', async () => {
     await node.stopNode();
     const holder = idleHolder('taker-00000001');
-    await holder.take([0]);
-    const one = await commandsOf(() => holder.take([1]));
-    const full = await commandsOf(() => holder.take([FULL_SHARD]));
-    const eight = await commandsOf(() => holder.take([2, 3, 4, 5, 6, 7, 8, 10]));
+    await holder.acquire([0]);
+    const one = await commandsOf(() => holder.acquire([1]));
+    const full = await commandsOf(() => holder.acquire([FULL_SHARD]));
+    const eight = await commandsOf(() => holder.acquire([2, 3, 4, 5, 6, 7, 8, 10]));
     expect(full).toBe(one);
     expect(eight - one).toBeLessThanOrEqual(7 * COMMANDS_OF_A_SHARD);
     await holder.stop();

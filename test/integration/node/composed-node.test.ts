@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { queueTimes, sweepSettings } from '../../../src/compose/times.js';
-import { ID_CHANCE_BYTES, messageId } from '../../../src/domain/ids.js';
+import { ID_RANDOM_BYTES, messageId } from '../../../src/domain/ids.js';
 import type { Message } from '../../../src/domain/message.js';
 import { shardKeys } from '../../../src/redis/keys.js';
 import { ShardQueue } from '../../../src/redis/shard-queue.js';
@@ -37,7 +37,7 @@ async function insertOverdue(createdMsAgo: number, given: Partial<Message> = {})
   const [tenant] = await node.database.text<{ id: number }>(`select id from tenants where name = 'default'`);
   const dueAtMs = Date.now() - 20_000;
   const message = aMessage({
-    id: messageId(dueAtMs, randomBytes(ID_CHANCE_BYTES)),
+    id: messageId(dueAtMs, randomBytes(ID_RANDOM_BYTES)),
     tenantId: tenant?.id ?? 0,
     dueAtMs,
     createdAtMs: Date.now() - createdMsAgo,

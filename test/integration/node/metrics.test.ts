@@ -1,4 +1,4 @@
-// What a node's /metrics says: that it agrees with the table, that it is in good form, and that no series appear as work goes on.
+// What a node's /metrics says: that it agrees with PostgreSQL, that it is in good form, and that no series appear as work goes on.
 
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -47,7 +47,7 @@ async function doWork(): Promise<void> {
 }
 
 describe('the figures', () => {
-  it('agree with the table', async () => {
+  it('agree with PostgreSQL', async () => {
     await doWork();
     // A row is committed a moment before it is counted.
     await until(async () => {
@@ -246,7 +246,7 @@ describe('/metrics', () => {
     }
   });
 
-  it('answers while the table is away, and says that it is', async () => {
+  it('answers while PostgreSQL is unavailable, and says that it is', async () => {
     const postgres = await ownPostgres();
     const other = await startTestNode({
       CARILLON_DATABASE_URL: postgres.url,

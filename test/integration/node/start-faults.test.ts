@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { configWith } from '../../../src/config.js';
-import { startFault } from '../../../src/compose/start-fault.js';
+import { startError } from '../../../src/compose/start-error.js';
 import { freshDatabase, freshRedis } from '../../support/stores.js';
 import { nodeProcess } from '../../support/node-process.js';
 import { stablePort } from '../../support/stable-port.js';
@@ -68,13 +68,13 @@ describe('what a start can fail by', () => {
     ['EADDRINUSE', /^CARILLON_HOST and CARILLON_PORT are 127.0.0.1 and 7117: another program listens there$/],
     ['28P01', /^CARILLON_DATABASE_URL: PostgreSQL refuses: no$/],
     ['3D000', /^CARILLON_DATABASE_URL: PostgreSQL refuses: no$/],
-    ['QUEUE_UNAVAILABLE', /^CARILLON_REDIS_URL: Redis at 127.0.0.1:6379 cannot be reached: no$/],
+    ['REDIS_UNAVAILABLE', /^CARILLON_REDIS_URL: Redis at 127.0.0.1:6379 cannot be reached: no$/],
   ])('has a line for %s', (code, expected) => {
-    expect(startFault(withCode(code), config)).toMatch(expected);
+    expect(startError(withCode(code), config)).toMatch(expected);
   });
 
   it('is shown whole where no setting explains it', () => {
-    expect(startFault(new Error('a bug'), config)).toBeNull();
-    expect(startFault(withCode('23505'), config)).toBeNull();
+    expect(startError(new Error('a bug'), config)).toBeNull();
+    expect(startError(withCode('23505'), config)).toBeNull();
   });
 });

@@ -6,16 +6,18 @@ import { transactionLimits } from '../../../src/compose/transaction-limits.js';
 import { Database, type Queryable } from '../../../src/postgres/database.js';
 import { connectionName, endAbandoned, grantEpochs } from '../../../src/postgres/shards/epochs.js';
 import { recordOutcomes } from '../../../src/postgres/messages/outcomes.js';
-import { aMessage, anOutcome, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const FORMER = 'former-00000001';
 const NEXT = 'next-00000002';
 
-let table: OpenTable;
+let table: OpenRecorder;
 let former: Database;
 beforeAll(async () => {
-  table = await openTable();
+  table = await openRecorder();
   former = new Database({
+    time: processTime,
     url: table.url,
     name: connectionName(FORMER),
     limits: { idleMs: 1_000, lockMs: 2_000, statementMs: 3_000 },
@@ -68,7 +70,7 @@ describe('the shards of a node that froze within a transaction', () => {
     await expect.poll(async () => [...(await grantEpochs(table.database, NEXT, [1])).keys()]).toEqual([1]);
 
     thawed.splice(0).forEach((thaw) => thaw());
-    await expect(done).rejects.toMatchObject({ code: 'TABLE_UNAVAILABLE' });
+    await expect(done).rejects.toMatchObject({ code: 'POSTGRES_UNAVAILABLE' });
     expect(state.tries).toBe(1);
   });
 

@@ -1,15 +1,22 @@
-// The way to the table when a connection breaks at a bad moment.
+// The way to PostgreSQL when a connection breaks at a bad moment.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Database } from '../../../src/postgres/database.js';
 import { freshDatabase, type FreshDatabase } from '../../support/stores.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 let fresh: FreshDatabase;
 let database: Database;
 const broken: Error[] = [];
 beforeAll(async () => {
   fresh = await freshDatabase();
-  database = new Database({ url: fresh.url, poolSize: 2, timeoutMs: 5_000, onError: (error) => broken.push(error) });
+  database = new Database({
+    time: processTime,
+    url: fresh.url,
+    poolSize: 2,
+    timeoutMs: 5_000,
+    onError: (error) => broken.push(error),
+  });
 });
 afterAll(async () => {
   await database.close();
@@ -25,7 +32,7 @@ describe('a connection that is lost', () => {
       await expect.poll(() => broken.length).toBeGreaterThan(0);
       await connection.text('select 1');
     });
-    await expect(transaction).rejects.toMatchObject({ code: 'TABLE_UNAVAILABLE' });
+    await expect(transaction).rejects.toMatchObject({ code: 'POSTGRES_UNAVAILABLE' });
   });
 
   it('is replaced', async () => {

@@ -4,16 +4,17 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Maintenance } from '../../../src/postgres/maintenance.js';
 import { dropOldPartitions, ensurePartitions, weekStartMs } from '../../../src/postgres/partitions.js';
-import { openTable, type OpenTable } from '../../support/messages.js';
+import { openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const WEEK_MS = 7 * DAY_MS;
 /** A week that has no partition yet. */
 const OLD_MS = weekStartMs(Date.UTC(2020, 0, 15));
 
-let table: OpenTable;
+let table: OpenRecorder;
 beforeAll(async () => {
-  table = await openTable();
+  table = await openRecorder();
 });
 afterAll(() => table.close());
 
@@ -45,7 +46,7 @@ it('a partition that cannot be attached is left to the next time, unless it is n
   expect(await whileLocked(mode, ensureLater)).toEqual([]);
   expect(postponed).toHaveLength(2);
   const needed = whileLocked(mode, () => ensurePartitions(table.database, bounds));
-  await expect(needed).rejects.toMatchObject({ code: 'TABLE_UNAVAILABLE' });
+  await expect(needed).rejects.toMatchObject({ code: 'POSTGRES_UNAVAILABLE' });
   expect(await ensurePartitions(table.database, bounds)).toEqual(postponed);
 });
 
@@ -56,7 +57,7 @@ it('changes of schedules are forgotten when they are older than what is kept', a
      select 1, 'nightly', to_timestamp($1 / 1000.0) - n * interval '1 day', 1, 'edited' from generate_series(0, 9) n`,
     [nowMs],
   );
-  const settings = { everyMs: WEEK_MS, delayMaxMs: WEEK_MS, retentionMs: 4.5 * DAY_MS };
+  const settings = { time: processTime, everyMs: WEEK_MS, delayMaxMs: WEEK_MS, retentionMs: 4.5 * DAY_MS };
   await new Maintenance(table.database, table.clock, settings, pino({ level: 'silent' })).run();
   expect(await table.database.text('select at from schedule_changes')).toHaveLength(5);
 });

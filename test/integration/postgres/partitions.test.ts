@@ -1,5 +1,6 @@
 // Weekly partitions: made ahead, made on demand for what is older or later, dropped whole when old, unless work in them is unfinished.
 
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pino } from 'pino';
 import { ClockCheck, type ClockDifferences } from '../../../src/postgres/clock-check.js';
@@ -12,16 +13,17 @@ import {
   weekStartMs,
   withPartitions,
 } from '../../../src/postgres/partitions.js';
-import { aMessage, anOutcome, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const DAY = 86_400_000;
 const WEEK = 7 * DAY;
 const YEAR = 365 * DAY;
 
-let table: OpenTable;
+let table: OpenRecorder;
 let nowMs: number;
 beforeAll(async () => {
-  table = await openTable();
+  table = await openRecorder();
   nowMs = table.clock.value;
 });
 afterAll(() => table.close());
@@ -175,7 +177,7 @@ describe('partitions', () => {
 
 describe('clocks that disagree (issue 12, entry 8)', () => {
   const log = pino({ level: 'silent' });
-  const settings = { everyMs: 3_600_000, delayMaxMs: 400 * DAY, retentionMs: 13 * WEEK };
+  const settings = { time: processTime, everyMs: 3_600_000, delayMaxMs: 400 * DAY, retentionMs: 13 * WEEK };
   // Whichever of them is wrong.
   const WRONG: readonly [string, number, number][] = [
     ['Redis is ahead', 30 * WEEK, 0],
@@ -190,7 +192,12 @@ describe('clocks that disagree (issue 12, entry 8)', () => {
     const clock = { nowMs: () => Date.now() + ahead.redisMs };
     const nodeClock = { nowMs: () => Date.now() + ahead.nodeMs };
     const onChange = (differences: ClockDifferences | null): void => void told.push(differences);
-    const clocks = new ClockCheck(table.database, clock, nodeClock, { everyMs: 60_000, toleranceMs: 5_000, onChange });
+    const clocks = new ClockCheck(table.database, clock, nodeClock, {
+      time: processTime,
+      everyMs: 60_000,
+      toleranceMs: 5_000,
+      onChange,
+    });
     const maintenance = new Maintenance(table.database, clock, settings, log, clocks);
     const before = await partitions();
     await maintenance.run();
@@ -210,7 +217,7 @@ describe('maintenance', () => {
     const lines: unknown[] = [];
     const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
     const clock = { nowMs: () => nowMs + 30 * WEEK };
-    const settings = { everyMs: 3_600_000, delayMaxMs: 400 * DAY, retentionMs: 13 * WEEK };
+    const settings = { time: processTime, everyMs: 3_600_000, delayMaxMs: 400 * DAY, retentionMs: 13 * WEEK };
     const maintenance = new Maintenance(table.database, clock, settings, log);
     const message = aMessage({ tenantId: table.tenantId });
     await table.recorder.accept([{ message, keys: [{ scope: 'deduplication', key: 'soon over' }] }]);
@@ -224,5 +231,51 @@ describe('maintenance', () => {
     await maintenance.run();
     expect(lines).toHaveLength(1);
     await maintenance.stop();
+  });
+});
+
+describe('the indexes by time (issue 12, the log full of BRIN lines)', () => {
+  const automatic = async (): Promise<string[]> => {
+    const rows = await table.database.text<{ name: string }>(
+      `select relname as name from pg_class where relkind = 'i' and reloptions @> array['autosummarize=on'] order by 1`,
+    );
+    return rows.map(({ name }) => name);
+  };
+  const settings = { time: processTime, everyMs: 3_600_000, delayMaxMs: 400 * DAY, retentionMs: 20 * YEAR };
+  const maintain = (): Promise<void> =>
+    new Maintenance(table.database, table.clock, settings, pino({ level: 'silent' })).run();
+
+  it('of new weeks ask PostgreSQL for no summaries, and maintenance turns off those that did', async () => {
+    expect(await automatic()).toEqual([]);
+    const index = `${nameOf(nowMs + 50 * WEEK)}_created_at_idx`;
+    await table.database.text(`alter index ${index} set (autosummarize = on)`);
+    await maintain();
+    expect(await automatic()).toEqual([]);
+  });
+
+  it('are summarized by maintenance', async () => {
+    const weekMs = weekStartMs(nowMs + 50 * WEEK);
+    const messages = Array.from({ length: 300 }, () =>
+      aMessage({
+        tenantId: table.tenantId,
+        dueAtMs: weekMs + 1_000,
+        headers: { padding: [randomBytes(900).toString('hex')] },
+      }),
+    );
+    await table.database.run('insert-messages', messageColumns(messages.map(pending)));
+    const index = `${nameOf(weekMs)}_created_at_idx`;
+    const left = async (): Promise<number> => {
+      const [row] = await table.database.text<{ ranges: number }>(
+        `select brin_summarize_new_values('${index}') as ranges`,
+      );
+      return row!.ranges;
+    };
+    await maintain();
+    expect(await left()).toBe(0);
+    await table.database.run(
+      'insert-messages',
+      messageColumns(messages.map((message) => pending({ ...message, id: aMessage({ dueAtMs: weekMs + 2_000 }).id }))),
+    );
+    expect(await left()).toBeGreaterThan(0);
   });
 });

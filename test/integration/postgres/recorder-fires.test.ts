@@ -1,4 +1,4 @@
-// Firing in the table: occurrences and the advance of their schedule are one step, fenced by the epoch and the generation.
+// Firing in PostgreSQL: occurrences and the advance of their schedule are one step, fenced by the epoch and the generation.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { occurrenceMessage } from '../../../src/domain/occurrence.js';
@@ -8,18 +8,18 @@ import { type Fire, recordFires } from '../../../src/postgres/schedules/fires.js
 import type { NewMessage } from '../../../src/postgres/messages/message-columns.js';
 import { changeScheduleState, saveSchedule } from '../../../src/postgres/schedules/schedules.js';
 import { openDatabase } from '../../support/node.js';
-import { aMessage, anOutcome, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
 
 const SHARD = 3;
 const SECOND = 1_000;
 
-let table: OpenTable;
+let table: OpenRecorder;
 let epoch: number;
 let nowMs: number;
 let counter = 0;
 let schedule: Schedule;
 beforeAll(async () => {
-  table = await openTable();
+  table = await openRecorder();
 });
 afterAll(() => table.close());
 beforeEach(async () => {
@@ -114,7 +114,7 @@ describe('a fire', () => {
     expect(await read()).toMatchObject({ nextFireAtMs: nowMs, lastFireAtMs: null });
   });
 
-  it('of a schedule that was paused, edited or deleted meanwhile does nothing', async () => {
+  it('of a schedule that was paused, edited or deleted meanwhile does nothing; the pause has recorded what was due', async () => {
     const paused = await save('paused', {});
     await changeScheduleState(table.database, paused, () => ({ state: 'paused', nextFireAtMs: null }), nowMs);
     expect((await table.recorder.fire(fireOf(paused))).result).toBe('changed');
@@ -126,7 +126,8 @@ describe('a fire', () => {
     const deleted = await save('deleted', {});
     await table.database.run('delete-schedule', { tenantId: deleted.tenantId, id: deleted.id });
     expect((await table.recorder.fire(fireOf(deleted))).result).toBe('changed');
-    for (const one of [paused, edited, deleted]) expect(await rows(one)).toEqual([]);
+    expect(await rows(paused)).toEqual([{ state: 'skipped', reason: 'paused', held: false }]);
+    for (const one of [edited, deleted]) expect(await rows(one)).toEqual([]);
   });
 
   it('of many schedules in one group fires those that may and leaves the others', async () => {

@@ -4,11 +4,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KeyClaim } from '../../../src/postgres/messages/accepts.js';
 import { Recorder } from '../../../src/postgres/messages/recorder.js';
 import { openDatabase } from '../../support/node.js';
-import { aMessage, anOutcome, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { processTime } from '../../../src/time/process-time.js';
 
-let table: OpenTable;
+let table: OpenRecorder;
 beforeAll(async () => {
-  table = await openTable();
+  table = await openRecorder();
 });
 afterAll(() => table.close());
 
@@ -36,6 +37,7 @@ describe('a key', () => {
     const name = newKey();
     const otherDatabase = openDatabase(table.url);
     const other = new Recorder(otherDatabase, table.clock, {
+      time: processTime,
       deduplicationMs: 600_000,
       idempotencyMs: 3_600_000,
       onAvailability: () => undefined,

@@ -3,13 +3,13 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { recordOutcomes } from '../../../src/postgres/messages/outcomes.js';
-import { aMessage, anOutcome, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
 import { openDatabase } from '../../support/node.js';
 import { planOf } from '../../support/plans.js';
 
-let table: OpenTable;
+let table: OpenRecorder;
 beforeAll(async () => {
-  table = await openTable();
+  table = await openRecorder();
 });
 afterAll(() => table.close());
 

@@ -3,11 +3,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Message } from '../../../src/domain/message.js';
 import { confirmCancels } from '../../../src/postgres/messages/cancels.js';
-import { aMessage, anOutcome, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
 
-let table: OpenTable;
+let table: OpenRecorder;
 beforeAll(async () => {
-  table = await openTable();
+  table = await openRecorder();
 });
 afterAll(() => table.close());
 
@@ -148,7 +148,7 @@ describe('what a destination answers', () => {
     expect(table.refusals).toEqual([]);
   });
 
-  it('never keeps a delivery from its end: what the table refuses all the same is left out', async () => {
+  it('never keeps a delivery from its end: what PostgreSQL refuses all the same is left out', async () => {
     const message = await accepted();
     const neighbor = await accepted();
     const callbacks = [aMessage({ tenantId: table.tenantId, method: 'a\0b' })];

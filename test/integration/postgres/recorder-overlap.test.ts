@@ -1,17 +1,17 @@
-// What the overlap policies ask of the table: which occurrences wait, and which of them may go once their predecessor ended.
+// What the overlap policies ask of PostgreSQL: which occurrences wait, and which of them may go once their predecessor ended.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Message } from '../../../src/domain/message.js';
 import { messageColumns } from '../../../src/postgres/messages/message-columns.js';
 import { lookUntil, releaseHeld } from '../../../src/postgres/messages/outcomes.js';
 import { planOf } from '../../support/plans.js';
-import { aMessage, anOutcome, openTable, type OpenTable } from '../../support/messages.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
 
-let table: OpenTable;
+let table: OpenRecorder;
 let count = 0;
 let scheduleId = '';
 beforeAll(async () => {
-  table = await openTable();
+  table = await openRecorder();
 });
 afterAll(() => table.close());
 beforeEach(() => {

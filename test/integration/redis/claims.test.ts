@@ -61,7 +61,7 @@ describe('a fence', () => {
     expect(await decisions(EPOCH)).toEqual(['lost', 'lost', 'lost', 'lost']);
   });
 
-  it('heals when the queue comes back with an older epoch than the owner has', async () => {
+  it('heals when Redis comes back with an older epoch than the owner has', async () => {
     await open.queue.fence(shard, EPOCH + 3);
     await open.redis.hset(open.keys(shard).state, 'epoch', EPOCH);
     expect((await open.queue.claim(shard, EPOCH + 3, 1)).kind).toBe('claimed');
@@ -143,7 +143,7 @@ describe('a claim that lapses', () => {
     const first = await claimed();
     const reply = await quick.queue.claim(shard, EPOCH, 1);
     expect(reply).toMatchObject({ claims: [] });
-    expect(reply.kind === 'claimed' && reply.nextLapseAtMs).toBeGreaterThan(nowMs);
+    expect(reply.kind === 'claimed' && reply.nextExpiryAtMs).toBeGreaterThan(nowMs);
     const again = await claimedAgain();
     expect(again.payload).toBe('');
     expect(again.token).not.toBe(first.token);
@@ -153,8 +153,8 @@ describe('a claim that lapses', () => {
     const first = await claimed();
     const again = await claimedAgain();
     expect(await quick.queue.settle(shard, [{ ...first, backAtMs: null }])).toEqual([false]);
-    expect(await quick.queue.touch(shard, [first])).toEqual([false]);
-    expect(await quick.queue.touch(shard, [again])).toEqual([true]);
+    expect(await quick.queue.extendVisibility(shard, [first])).toEqual([false]);
+    expect(await quick.queue.extendVisibility(shard, [again])).toEqual([true]);
     expect(await quick.queue.settle(shard, [{ ...again, backAtMs: null }])).toEqual([true]);
     expect(await quick.dump(shard)).toMatchObject({ due: [], inflight: [], task: {} });
   });
@@ -170,7 +170,7 @@ describe('a claim that lapses', () => {
     const first = await claimed();
     const untilMs = (await quick.nowMs()) + 120;
     while ((await quick.nowMs()) < untilMs) {
-      const [held] = await quick.queue.touch(shard, [first]);
+      const [held] = await quick.queue.extendVisibility(shard, [first]);
       if (held !== true) break;
       expect(await claims(quick.queue, shard)).toEqual([]);
     }

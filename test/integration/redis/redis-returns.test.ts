@@ -77,7 +77,8 @@ describe('a claim whose caller has given up (issue 12)', () => {
   it('takes nothing when the frozen server thaws; the next one does', async () => {
     store.pause();
     const deadlineMs = performance.now() + 1_000;
-    while (performance.now() < deadlineMs) await expect(open.queue.claim(SHARD, EPOCH, 1)).rejects.toThrow('is away');
+    while (performance.now() < deadlineMs)
+      await expect(open.queue.claim(SHARD, EPOCH, 1)).rejects.toThrow('is unavailable');
     store.resume();
     await until(async () => expect(await open.redis.ping()).toBe('PONG'));
     expect(await open.dump(SHARD)).toMatchObject({ due: ['a', '1'], inflight: [] });
@@ -94,7 +95,7 @@ describe('a claim whose caller has given up (issue 12)', () => {
   });
 });
 
-describe('Redis is away past the lease and back without its last moments (issue 12)', () => {
+describe('Redis is unavailable past the lease and back without its last moments (issue 12)', () => {
   let node: TestNode;
   beforeAll(async () => {
     node = await startTestNode({ CARILLON_REDIS_URL: store.url, CARILLON_REDIS_TIMEOUT_MS: 500 });

@@ -7,6 +7,7 @@ import { Channels } from '../../../src/redis/channels.js';
 import { createRedis, createSubscriber, openRedis } from '../../../src/redis/connect.js';
 import { Subscriptions } from '../../../src/redis/subscriptions.js';
 import { freshRedis, ownRedis, type OwnStore } from '../../support/stores.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const TIMEOUT_MS = 300;
 
@@ -71,7 +72,7 @@ beforeEach(async () => {
   publisher = createRedis({ url: store.url, timeoutMs: TIMEOUT_MS, onTrouble: () => undefined }) as Redis;
   const through = Object.assign(new URL(store.url), { port: String(port) }).href;
   subscriber = createSubscriber({ url: through, timeoutMs: TIMEOUT_MS, onTrouble: () => undefined });
-  await Promise.all([openRedis(publisher, 5_000), openRedis(subscriber, 5_000)]);
+  await Promise.all([openRedis(publisher, 5_000, processTime), openRedis(subscriber, 5_000, processTime)]);
   unhandled.length = 0;
   process.on('unhandledRejection', note);
 });
@@ -93,7 +94,7 @@ describe.each(['reset', 'swallow'] as const)('a subscription whose renewals fail
       onDrain: () => undefined,
       onGap: () => renewed.splice(0).forEach((call) => call()),
     });
-    await channels.hearOf([3]);
+    await channels.subscribe([3]);
     const back = new Promise<void>((resolve) => renewed.push(resolve));
     const failed = path.fail(how === 'reset' ? 5 : 2, how);
 

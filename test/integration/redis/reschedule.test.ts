@@ -55,7 +55,7 @@ describe('a schedule that waits', () => {
     expect((await open.queue.reschedule(shard, ID, nowMs + 1_000, 2)).earliestChanged).toBe(false);
   });
 
-  it('leaves the queue when it is paused or moves beyond the horizon', async () => {
+  it('leaves Redis when it is paused or moves beyond the horizon', async () => {
     await newShard();
     await open.queue.reschedule(shard, ID, nowMs + 1_000, 1);
     expect((await open.queue.reschedule(shard, ID, null, 2)).result).toBe('out');

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ID_CHANCE_BYTES, messageId } from '../../../src/domain/ids.js';
+import { ID_RANDOM_BYTES, messageId } from '../../../src/domain/ids.js';
 import { shardOfMessage } from '../../../src/domain/shard.js';
 import { messageColumns, pending } from '../../../src/postgres/messages/message-columns.js';
 import { aMessage } from '../../support/messages.js';
@@ -90,7 +90,7 @@ describe('a row that was committed and never queued (report 19)', () => {
   it('is delivered all the same, once', async () => {
     const dueAtMs = Date.now() - 30_000;
     const messages = Array.from({ length: 20 }, () => {
-      const id = messageId(dueAtMs, randomBytes(ID_CHANCE_BYTES));
+      const id = messageId(dueAtMs, randomBytes(ID_RANDOM_BYTES));
       const shard = shardOfMessage(id, node.config.CARILLON_SHARDS);
       return aMessage({ id, shard, dueAtMs, destination: `${node.sink.url}/unqueued` });
     });
@@ -101,7 +101,7 @@ describe('a row that was committed and never queued (report 19)', () => {
 });
 
 describe('bytes that are no text (report 27)', () => {
-  it('come out of a body as they went in, from the queue and from the table', async () => {
+  it('come out of a body as they went in, from Redis and from PostgreSQL', async () => {
     const large = Buffer.concat([NO_TEXT, randomBytes(300_000)]);
     for (const body of [NO_TEXT, large, Buffer.alloc(0), Buffer.from('\ud800', 'utf16le')]) {
       const id = await publish(node, '/bytes', { body });
@@ -113,7 +113,7 @@ describe('bytes that are no text (report 27)', () => {
     }
   });
 
-  it('come out as they went in after a retry, when the body is read from the table', async () => {
+  it('come out as they went in after a retry, when the body is read from PostgreSQL', async () => {
     let failures = 0;
     node.sink.answer((call) => (call.path === '/bytes-again' && failures++ === 0 ? { status: 500 } : {}));
     const id = await publish(node, '/bytes-again', { body: NO_TEXT, headers: { 'Upstash-Retry-Delay': '50' } });

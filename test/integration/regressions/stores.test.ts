@@ -47,7 +47,7 @@ async function expectEachOnce(ids: readonly string[]): Promise<void> {
   expect(callsOf(ids)).toHaveLength(ids.length);
 }
 
-/** Entries of all shards in a part of the queue. */
+/** Entries of all shards in a part of Redis. */
 async function entries(part: 'due' | 'inflight' | 'task'): Promise<number> {
   let count = 0;
   for (let shard = 0; shard < node.config.CARILLON_SHARDS; shard++) {
@@ -57,7 +57,7 @@ async function entries(part: 'due' | 'inflight' | 'task'): Promise<number> {
   return count;
 }
 
-describe('the queue', () => {
+describe('Redis', () => {
   it('does not hold what is due beyond the horizon (report 24)', async () => {
     const far = await Promise.all(
       Array.from({ length: 100 }, (_, index) =>
@@ -82,7 +82,7 @@ describe('the queue', () => {
 });
 
 describe('an emptied queue (report 24)', () => {
-  it('is filled again from the table: nothing is lost, nothing is sent twice', async () => {
+  it('is filled again from PostgreSQL: nothing is lost, nothing is sent twice', async () => {
     await schedule(node, 'ticking', '* * * * * *');
     await untilRows(node, 'ticking', 1, ({ state }) => state === 'delivered');
     const soon = await Promise.all(
@@ -139,7 +139,7 @@ describe('a full queue (report 24)', () => {
   });
 });
 
-describe('a queue that is away', () => {
+describe('a queue that is unavailable', () => {
   it('keeps nobody from publishing: what comes in meanwhile is delivered when it is back, once', async () => {
     stores.redis.pause();
     const meanwhile = await Promise.all(Array.from({ length: 20 }, () => publish(node, '/queue-away')));
@@ -158,7 +158,7 @@ describe('a queue that is away', () => {
   });
 });
 
-describe('a table that is away', () => {
+describe('a table that is unavailable', () => {
   it('is said to clients with 503 and when to try again; what was under way is recorded when it is back', async () => {
     let answer: () => void = () => undefined;
     const held = new Promise<void>((resolve) => (answer = resolve));

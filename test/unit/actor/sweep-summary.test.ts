@@ -3,16 +3,17 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { SweepSummary, type SweepEnd } from '../../../src/actor/sweep-summary.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 function told(...ends: readonly Partial<SweepEnd>[]): Record<string, unknown>[] {
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>) });
-  const summary = new SweepSummary(log, 60_000);
+  const summary = new SweepSummary(log, processTime, 60_000);
   for (const end of ends) {
     summary.add({ sweep: 'promote', result: 'done', queued: 0, read: 0, durationMs: 1, behindMs: 0, ...end });
   }
-  summary.tell();
-  summary.tell();
+  summary.log();
+  summary.log();
   return lines;
 }
 

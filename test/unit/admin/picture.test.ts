@@ -38,8 +38,8 @@ const stateOfB = (changes: Partial<Known>): NodePicture['state'] | undefined =>
   buildPicture(known(changes)).nodes.find(({ name }) => name === 'b')?.state;
 
 describe("a node's state", () => {
-  const heard = (pulseAgeMs: number): Partial<Known> => ({
-    heard: new Map([['b-1', { pulseAgeMs, report: null, reportAgeMs: 0 }]]),
+  const heard = (heardAgeMs: number): Partial<Known> => ({
+    heard: new Map([['b-1', { heardAgeMs, report: null, reportAgeMs: 0 }]]),
     rosterAgeMs: 5_000,
   });
 

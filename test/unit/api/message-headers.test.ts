@@ -17,7 +17,7 @@ import type { Submission } from '../../../src/intake/intake.js';
 
 const NOW_MS = 1_772_000_000_123;
 const config = configWith({ CARILLON_ALLOW_PRIVATE_DESTINATIONS: true });
-const chance = (bytes: number): Uint8Array => Buffer.alloc(bytes, 0xa5);
+const random = (bytes: number): Uint8Array => Buffer.alloc(bytes, 0xa5);
 const MAX = headerLimits(config);
 
 const http = (headers: Record<string, string>, query: [string, string][] = []): RequestSettings =>
@@ -32,7 +32,7 @@ function submit(
     settings.values instanceof Map ? (settings as RequestSettings) : http(settings as Record<string, string>);
   return readSubmission(
     { tenantId: 7, destination: 'https://a.test/p', settings: read, body: Buffer.from(body), callerIp: '10.0.0.1' },
-    { config: settingsOfNode, clock: { nowMs: () => NOW_MS + 0.75 }, chance },
+    { config: settingsOfNode, clock: { nowMs: () => NOW_MS + 0.75 }, random },
   );
 }
 
@@ -347,7 +347,7 @@ describe('what is wrong is said', () => {
     const hash = createHash('sha256').update('x').digest();
     const one = readSubmission(
       { tenantId: 1, destination: 'https://a.test', settings: http({}), body: Buffer.alloc(0), callerIp: null },
-      { config, clock: { nowMs: () => NOW_MS }, chance: () => hash },
+      { config, clock: { nowMs: () => NOW_MS }, random: () => hash },
     );
     expect(one.message.id).not.toBe(submit({}).message.id);
     expect(one.message.shard).toBeLessThan(config.CARILLON_SHARDS);

@@ -1,7 +1,7 @@
 // What the console's schedule form makes of a schedule, and sends: an edit loses nothing, seen or not.
 
 import { describe, expect, it } from 'vitest';
-import type { Schedule } from '../../../web/api/shapes.js';
+import type { Schedule } from '../../../web/api/answer-types.js';
 import { badHeaderLine, draftOf, EMPTY, settingsOf } from '../../../web/views/schedules/draft.js';
 
 const schedule: Schedule = {

@@ -9,7 +9,7 @@ import { CarillonError } from '../../../src/domain/errors.js';
 import type { Schedule, ScheduleDefinition } from '../../../src/domain/schedule.js';
 
 const config = configWith({});
-const chance = (bytes: number): Uint8Array => Buffer.alloc(bytes, 1);
+const random = (bytes: number): Uint8Array => Buffer.alloc(bytes, 1);
 
 const settingsOf = (headers: Record<string, string>) =>
   settingsOfHttp(
@@ -24,7 +24,7 @@ function define(headers: Record<string, string>, body: string | Buffer = ''): Sc
 }
 
 function idOf(headers: Record<string, string>): string {
-  return readScheduleId(settingsOf(headers), define(headers), chance);
+  return readScheduleId(settingsOf(headers), define(headers), random);
 }
 
 function refusal(headers: Record<string, string>): string {

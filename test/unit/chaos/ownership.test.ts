@@ -60,7 +60,7 @@ describe('an epoch', () => {
     expect(epochFaults).toMatchObject([{ kind: 'a claim with an old epoch', count: 1 }]);
   });
 
-  it('that the table never granted is a fault', () => {
+  it('that PostgreSQL never granted is a fault', () => {
     const claims = [{ shard: 0, epoch: 3, atMs: T0 + 6_000 }];
     expect(kinds(judgeOwnership(goodRun({ claims })).epochFaults)).toEqual([
       'a claim with an epoch that was never granted',
@@ -111,7 +111,7 @@ describe('the whole verdict', () => {
     const fault = { kind: 'flush-redis' as const, nodes: [], detail: 'FLUSHALL', startedAtMs: T0, endedAtMs: T0 };
     const samples = [{ atMs: T0, idleSchedules: [], queuedBeyondHorizon: ['x'], orphanShards: 0 }];
     const verdict = judgeRun(goodRun({ faults: [{ ...fault, recoveredAtMs: null }], samples }));
-    expect(kinds(verdict.wrong)).toEqual(['no recovery', 'in the queue although it is due beyond the horizon']);
+    expect(kinds(verdict.wrong)).toEqual(['no recovery', 'in Redis although it is due beyond the horizon']);
   });
 });
 

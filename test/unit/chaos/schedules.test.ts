@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { judgeSchedules } from '../../../scripts/chaos/check/schedules.js';
-import type { ScheduleChange, ScheduleHistory } from '../../../scripts/chaos/evidence.js';
+import type { MessageRecord, ScheduleChange, ScheduleHistory } from '../../../scripts/chaos/evidence.js';
 import { goodRun, record, seconds, T0 } from './evidence-builder.js';
 
 const change = (what: ScheduleChange['what'], atSecond: number, version = 1): ScheduleChange => ({
@@ -137,6 +137,20 @@ describe('unwanted is', () => {
     const schedules = [history([created])];
     const verdict = judgeSchedules(goodRun({ messages: [...messages, odd], schedules }));
     expect(kinds(verdict.unwanted)).toEqual(['an occurrence off the grid']);
+  });
+
+  it('a skip by a pause that nobody asked for then, and not one that came with it', () => {
+    const messages = (index: number): MessageRecord[] =>
+      seconds('s', 1, 20).messages.map((row, at) =>
+        at === index ? { ...row, state: 'skipped', reason: 'paused', createdAtMs: row.createdAtMs + 300 } : row,
+      );
+    const judge = (index: number): string[] =>
+      kinds(
+        judgeSchedules(goodRun({ messages: messages(index), schedules: [history([created, change('pause', 20)])] }))
+          .unwanted,
+      );
+    expect(judge(19)).toEqual([]);
+    expect(judge(5)).toEqual(['an occurrence skipped without cause']);
   });
 
   it('a skip that no policy allows', () => {

@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { heapFault } from '../../../src/compose/heap.js';
+import { heapError } from '../../../src/compose/heap.js';
 import { configWith, readConfig, SETTINGS } from '../../../src/config.js';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
@@ -179,7 +179,7 @@ describe('the memory of a node', () => {
   it('has a limit, with room in the heap for the bodies that it may hold', () => {
     const memory = interpolated(node.deploy?.resources?.limits?.memory ?? '', {});
     expect(memory).toMatch(/^\d+g$/);
-    expect(heapFault(configWith({}), (Number.parseInt(memory, 10) * 2 ** 30) / 2)).toBeNull();
+    expect(heapError(configWith({}), (Number.parseInt(memory, 10) * 2 ** 30) / 2)).toBeNull();
     expect(read('.env.example')).toMatch(new RegExp(`^#NODE_MEMORY=${memory}$`, 'm'));
   });
 });

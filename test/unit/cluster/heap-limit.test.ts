@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { heapArguments, heapLimitMb } from '../../../cluster/nodes/heap-limit.js';
-import { heapFault, heapLimitMb as ownHeapLimitMb } from '../../../src/compose/heap.js';
+import { heapError, heapLimitMb as ownHeapLimitMb } from '../../../src/compose/heap.js';
 import { configWith } from '../../../src/config.js';
 
 const MIB = 2 ** 20;
@@ -45,15 +45,15 @@ describe('the heap of each of several nodes', () => {
   );
 
   it('has room for the default of CARILLON_BODIES_MAX_BYTES, however small the machine', () => {
-    expect(heapFault(configWith({}), heapLimitMb(1, 100) * MIB)).toBeNull();
+    expect(heapError(configWith({}), heapLimitMb(1, 100) * MIB)).toBeNull();
   });
 });
 
 describe('a heap that is too small for the bodies that may be held', () => {
   it('is a fault that names the setting, the most it may be, and what else to do', () => {
     const config = configWith({ CARILLON_BODIES_MAX_BYTES: 300 * MIB });
-    expect(heapFault(config, 600 * MIB)).toBeNull();
-    expect(heapFault(config, 599 * MIB)).toBe(
+    expect(heapError(config, 600 * MIB)).toBeNull();
+    expect(heapError(config, 599 * MIB)).toBe(
       `CARILLON_BODIES_MAX_BYTES is ${300 * MIB}, expected at most ${(599 * MIB) / 2}, half of this process's heap limit of ` +
         '599 MiB: lower it, or give the node more memory (NODE_OPTIONS=--max-old-space-size=…)',
     );
@@ -62,6 +62,6 @@ describe('a heap that is too small for the bodies that may be held', () => {
   it('is judged by what V8 allows this process', () => {
     expect(ownHeapLimitMb()).toBeGreaterThan(0);
     const bytes = (ownHeapLimitMb() + 1) * MIB;
-    expect(heapFault(configWith({ CARILLON_BODIES_MAX_BYTES: bytes }))).toContain(`${ownHeapLimitMb()} MiB`);
+    expect(heapError(configWith({ CARILLON_BODIES_MAX_BYTES: bytes }))).toContain(`${ownHeapLimitMb()} MiB`);
   });
 });

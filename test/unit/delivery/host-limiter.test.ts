@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { HostLimiter, type HostTicket } from '../../../src/delivery/host-limiter.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const waitTicket = (ticket: HostTicket): Extract<HostTicket, { kind: 'wait' }> => {
   if (ticket.kind !== 'wait') throw new Error(`expected to wait, got ${ticket.kind}`);
@@ -9,7 +10,7 @@ const waitTicket = (ticket: HostTicket): Extract<HostTicket, { kind: 'wait' }> =
 };
 
 it('runs up to the limit, then waits up to the limit, then is full; other hosts are not held up', () => {
-  const limiter = new HostLimiter({ capacity: 1_000, perHost: 2, waitingPerHost: 1 });
+  const limiter = new HostLimiter({ capacity: 1_000, perHost: 2, waitingPerHost: 1 }, processTime);
   expect([1, 2, 3, 4].map(() => limiter.enter('a').kind)).toEqual(['run', 'run', 'wait', 'full']);
   expect(limiter.tryEnter('a')).toBe(false);
   expect(limiter.enter('b').kind).toBe('run');
@@ -19,7 +20,7 @@ it('runs up to the limit, then waits up to the limit, then is full; other hosts 
 });
 
 it('places go to those in line in order of arrival, and newcomers do not overtake', async () => {
-  const limiter = new HostLimiter({ capacity: 1_000, perHost: 1, waitingPerHost: 10 });
+  const limiter = new HostLimiter({ capacity: 1_000, perHost: 1, waitingPerHost: 10 }, processTime);
   limiter.enter('a');
   const order: number[] = [];
   const done = [1, 2, 3].map(async (n) => {
@@ -35,7 +36,7 @@ it('places go to those in line in order of arrival, and newcomers do not overtak
 });
 
 it('one who cancels gives up the place in line; after the grant it is too late', async () => {
-  const limiter = new HostLimiter({ capacity: 1_000, perHost: 1, waitingPerHost: 2 });
+  const limiter = new HostLimiter({ capacity: 1_000, perHost: 1, waitingPerHost: 2 }, processTime);
   limiter.enter('a');
   const first = waitTicket(limiter.enter('a'));
   const second = waitTicket(limiter.enter('a'));
@@ -50,7 +51,9 @@ it('one who cancels gives up the place in line; after the grant it is too late',
 });
 
 it('leaving without having entered is a bug that is told', () => {
-  expect(() => new HostLimiter({ capacity: 1_000, perHost: 1, waitingPerHost: 1 }).leave('a')).toThrow(/invariant/);
+  expect(() => new HostLimiter({ capacity: 1_000, perHost: 1, waitingPerHost: 1 }, processTime).leave('a')).toThrow(
+    /invariant/,
+  );
 });
 
 it('holds its limits and forgets empty hosts whatever the order of events', () => {
@@ -61,7 +64,7 @@ it('holds its limits and forgets empty hosts whatever the order of events', () =
   });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      const limiter = new HostLimiter({ capacity: 1_000, perHost: 2, waitingPerHost: 3 });
+      const limiter = new HostLimiter({ capacity: 1_000, perHost: 2, waitingPerHost: 3 }, processTime);
       const running = { a: 0, b: 0, c: 0 };
       const waiting: { host: 'a' | 'b' | 'c'; cancel: () => boolean }[] = [];
       for (const { host: name, action, pick } of steps) {
@@ -93,7 +96,7 @@ it('holds its limits and forgets empty hosts whatever the order of events', () =
 });
 
 it('a host holds no more places than are free, so that one alone gets half, and each more some of what is left', () => {
-  const limiter = new HostLimiter({ capacity: 200, perHost: 150, waitingPerHost: 50 });
+  const limiter = new HostLimiter({ capacity: 200, perHost: 150, waitingPerHost: 50 }, processTime);
   const held = ['a', 'b', 'c', 'd'].map((host) => {
     while (limiter.enter(host).kind !== 'full');
     return limiter.running(host) + limiter.waiting(host);
@@ -113,7 +116,7 @@ it('leaves places free for a host that holds none, however many hosts are greedy
   });
   fc.assert(
     fc.property(course, ({ hosts, capacity, perHost, order }) => {
-      const limiter = new HostLimiter({ capacity, perHost, waitingPerHost: Math.ceil(perHost / 4) });
+      const limiter = new HostLimiter({ capacity, perHost, waitingPerHost: Math.ceil(perHost / 4) }, processTime);
       for (const pick of order) limiter.enter(`greedy ${pick % hosts}`);
       const free = capacity - limiter.running() - limiter.waiting();
       return free >= Math.floor(capacity / 2 ** hosts) && limiter.enter('another').kind === 'run';
@@ -124,7 +127,7 @@ it('leaves places free for a host that holds none, however many hosts are greedy
 
 it('tells for how long no delivery to a busy host has ended', () => {
   let nowMs = 1_000;
-  const limiter = new HostLimiter({ capacity: 10, perHost: 5, waitingPerHost: 1 }, () => nowMs);
+  const limiter = new HostLimiter({ capacity: 10, perHost: 5, waitingPerHost: 1 }, { monotonicMs: () => nowMs });
   expect(limiter.quietMs('a')).toBe(0);
   limiter.enter('a');
   nowMs += 300;

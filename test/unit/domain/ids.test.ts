@@ -17,13 +17,13 @@ import {
 
 const MAX_TIME_MS = 2 ** 48 - 1;
 const time = fc.integer({ min: 0, max: MAX_TIME_MS });
-const chance = fc.uint8Array({ minLength: 10, maxLength: 16 });
+const random = fc.uint8Array({ minLength: 10, maxLength: 16 });
 const seed = { seed: 7_117 };
 
 describe('a message id', () => {
   it('is a UUID of version 7 that tells its due time', () => {
     fc.assert(
-      fc.property(time, chance, (atMs, bytes) => {
+      fc.property(time, random, (atMs, bytes) => {
         const id = messageId(atMs, bytes);
         expect(id).toMatch(/^[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}$/);
         expect(messageIdTimeMs(id)).toBe(atMs);
@@ -34,7 +34,7 @@ describe('a message id', () => {
 
   it('is ordered by due time whatever the chance', () => {
     fc.assert(
-      fc.property(time, time, chance, chance, (a, b, x, y) => {
+      fc.property(time, time, random, random, (a, b, x, y) => {
         fc.pre(a < b);
         expect(messageId(a, x) < messageId(b, y)).toBe(true);
       }),
@@ -44,7 +44,7 @@ describe('a message id', () => {
 
   it('lies at or above the floor of its time and below that of the next millisecond', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 0, max: MAX_TIME_MS - 1 }), chance, (atMs, bytes) => {
+      fc.property(fc.integer({ min: 0, max: MAX_TIME_MS - 1 }), random, (atMs, bytes) => {
         const id = messageId(atMs, bytes);
         expect(messageIdFloor(atMs) <= id && id < messageIdFloor(atMs + 1)).toBe(true);
       }),

@@ -12,7 +12,7 @@ const failed = (changes: Partial<FailedAttempt> = {}): FailedAttempt => ({
   retryDelayExpression: null,
   response: { status: 500, headers: {} },
   nowMs: NOW_MS,
-  chance: 0,
+  random: 0,
   ...changes,
 });
 const answer = (headers: Record<string, string[]>, status = 503): FailedAttempt['response'] => ({ status, headers });
@@ -33,8 +33,8 @@ describe('the default backoff', () => {
       fc.property(
         fc.integer({ min: 1, max: 1000 }),
         fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
-        (attempt, chance) => {
-          const delayMs = delayOf(failed({ attempt, maxRetries: 1000, chance }));
+        (attempt, random) => {
+          const delayMs = delayOf(failed({ attempt, maxRetries: 1000, random }));
           const base = defaultBackoffMs(attempt);
           return Number.isInteger(delayMs) && delayMs >= base && delayMs < base + 1000 && delayMs <= DAY_MS;
         },

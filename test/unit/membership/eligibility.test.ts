@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { eligibleMembers, isStarting, newcomers } from '../../../src/membership/eligibility.js';
+import { eligibleMembers, isStarting, joining } from '../../../src/membership/eligibility.js';
 import type { Member, RosterView } from '../../../src/membership/roster.js';
 
 const GRACE_MS = 6_000;
@@ -110,7 +110,7 @@ it('newcomers are up for less than the join grace, able, staying, and of a name 
   ]);
   const owners = ['old-1', 'owning-1'];
   const given = view(members, { owners, deaths });
-  expect(newcomers(given, eligibleMembers(given, PATIENCE))).toEqual(['young-1', 'owning-1']);
+  expect(joining(given, eligibleMembers(given, PATIENCE))).toEqual(['young-1', 'owning-1']);
 });
 
 it('a cluster is starting until somebody who is to stay has been up for the join grace', () => {

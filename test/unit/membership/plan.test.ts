@@ -122,17 +122,17 @@ describe('the plan', () => {
         fc.integer({ min: 1, max: 3 }),
         (shards, count, young) => {
           const members = Array.from({ length: count }, (_, index) => `n${index}`);
-          const newcomers = Array.from({ length: young }, (_, index) => `m${index}`);
+          const joining = Array.from({ length: young }, (_, index) => `m${index}`);
           const before = planOwners(members, nobody(shards));
-          expect(planOwners(members, before, newcomers)).toEqual(before);
+          expect(planOwners(members, before, joining)).toEqual(before);
           const [leaving, ...staying] = members;
-          const after = planOwners(staying, before, newcomers);
+          const after = planOwners(staying, before, joining);
           const freed = before.flatMap((owner, shard) => (owner === leaving ? [shard] : []));
           expect(moved(before, after)).toEqual(freed);
           const share = Math.ceil(shards / (staying.length + young));
           const counts = countsOf(after);
-          for (const newcomer of newcomers) expect(counts.get(newcomer) ?? 0).toBeLessThanOrEqual(share);
-          const toNewcomers = newcomers.reduce((sum, newcomer) => sum + (counts.get(newcomer) ?? 0), 0);
+          for (const newcomer of joining) expect(counts.get(newcomer) ?? 0).toBeLessThanOrEqual(share);
+          const toNewcomers = joining.reduce((sum, newcomer) => sum + (counts.get(newcomer) ?? 0), 0);
           expect(toNewcomers).toBeGreaterThanOrEqual(Math.min(freed.length, young * (share - 1)) - staying.length);
         },
       ),

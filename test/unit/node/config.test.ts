@@ -11,7 +11,7 @@ import {
   type SettingName,
 } from '../../../src/config.js';
 
-function faultsOf(environment: Record<string, string>): string {
+function problemsOf(environment: Record<string, string>): string {
   try {
     readConfig(environment);
   } catch (error) {
@@ -91,7 +91,7 @@ describe('a value', () => {
     ['CARILLON_ALLOW_PRIVATE_DESTINATIONS', 'maybe', 'true or false'],
     ['CARILLON_LOG_LEVEL', 'loud', 'one of debug, info, warn, error, silent'],
   ])('%s=%s is refused with what was expected', (name, value, expected) => {
-    const text = faultsOf({ [name]: value });
+    const text = problemsOf({ [name]: value });
     expect(text).toContain(`${name} is "${value}"`);
     expect(text).toContain(expected);
   });
@@ -99,15 +99,20 @@ describe('a value', () => {
 
 describe('faults', () => {
   it('are told all at once', () => {
-    const text = faultsOf({ CARILLON_PORT: 'x', CARILLON_SHARDS: '0', CARILLON_LOG_LEVEL: 'loud', CARILLON_PROT: '1' });
+    const text = problemsOf({
+      CARILLON_PORT: 'x',
+      CARILLON_SHARDS: '0',
+      CARILLON_LOG_LEVEL: 'loud',
+      CARILLON_PROT: '1',
+    });
     for (const name of ['CARILLON_PORT', 'CARILLON_SHARDS', 'CARILLON_LOG_LEVEL', 'CARILLON_PROT']) {
       expect(text).toContain(name);
     }
   });
 
   it('of a name come with the nearest known one', () => {
-    expect(faultsOf({ CARILLON_PROT: '1' })).toContain('CARILLON_PROT is not a setting; did you mean CARILLON_PORT?');
-    expect(faultsOf({ CARILLON_REDIS_URI: 'x' })).toContain('did you mean CARILLON_REDIS_URL?');
+    expect(problemsOf({ CARILLON_PROT: '1' })).toContain('CARILLON_PROT is not a setting; did you mean CARILLON_PORT?');
+    expect(problemsOf({ CARILLON_REDIS_URI: 'x' })).toContain('did you mean CARILLON_REDIS_URL?');
   });
 
   it.each<[string, Partial<Config>]>([
@@ -122,31 +127,33 @@ describe('faults', () => {
     ['CARILLON_BODY_MAX_BYTES', { CARILLON_BODY_MAX_BYTES: 2_048, CARILLON_BATCH_MAX_BYTES: 1_024 }],
   ])('in how settings fit each other are told: %s', (name, changes) => {
     const environment = Object.fromEntries(Object.entries(changes).map(([setting, value]) => [setting, String(value)]));
-    expect(faultsOf(environment)).toContain(name);
+    expect(problemsOf(environment)).toContain(name);
     expect(() => configWith(changes)).toThrow(name);
   });
 
   it('of texts are told too: short tokens, odd prefixes, two lock servers', () => {
-    expect(faultsOf({ CARILLON_TOKEN: 'short' })).toContain('at least 16 characters');
-    expect(faultsOf({ CARILLON_ADMIN_TOKEN: 'short' })).toContain('CARILLON_ADMIN_TOKEN');
-    expect(faultsOf({ CARILLON_REDIS_PREFIX: 'a b' })).toContain('CARILLON_REDIS_PREFIX');
-    expect(faultsOf({ CARILLON_LOCK_REDIS_URLS: 'redis://a, redis://b' })).toContain('has 2 servers');
+    expect(problemsOf({ CARILLON_TOKEN: 'short' })).toContain('at least 16 characters');
+    expect(problemsOf({ CARILLON_ADMIN_TOKEN: 'short' })).toContain('CARILLON_ADMIN_TOKEN');
+    expect(problemsOf({ CARILLON_REDIS_PREFIX: 'a b' })).toContain('CARILLON_REDIS_PREFIX');
+    expect(problemsOf({ CARILLON_LOCK_REDIS_URLS: 'redis://a, redis://b' })).toContain('has 2 servers');
   });
 
   it('of load balancers name the one that is no address and no network', () => {
-    expect(faultsOf({ CARILLON_TRUSTED_PROXIES: '10.0.0.0/8, balancer' })).toContain('"balancer", expected addresses');
-    expect(faultsOf({ CARILLON_TRUSTED_PROXIES: '10.0.0.0/33' })).toContain('"10.0.0.0/33"');
+    expect(problemsOf({ CARILLON_TRUSTED_PROXIES: '10.0.0.0/8, balancer' })).toContain(
+      '"balancer", expected addresses',
+    );
+    expect(problemsOf({ CARILLON_TRUSTED_PROXIES: '10.0.0.0/33' })).toContain('"10.0.0.0/33"');
     expect(trustedProxies(configWith({ CARILLON_TRUSTED_PROXIES: '127.0.0.1, fd00::/8' }))).toHaveLength(2);
   });
 
   it('of the database name its form', () => {
-    expect(faultsOf({ CARILLON_DATABASE_URL: 'mysql://u:secret@h/x' })).toMatch(
+    expect(problemsOf({ CARILLON_DATABASE_URL: 'mysql://u:secret@h/x' })).toMatch(
       /CARILLON_DATABASE_URL .*expected postgres:/,
     );
   });
 
   it('never show a secret', () => {
-    const text = faultsOf({
+    const text = problemsOf({
       CARILLON_TOKEN: 'hush-hush',
       CARILLON_DATABASE_URL: 'postgres://u:s3cret@h/d',
       CARILLON_PORT: 'x',

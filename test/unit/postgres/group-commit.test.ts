@@ -2,6 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { GroupCommit, type GroupCommitSettings } from '../../../src/postgres/group-commit.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 async function groupsOf(items: number[], limits: Partial<GroupCommitSettings<number>>): Promise<number[][]> {
   const groups: number[][] = [];
@@ -67,10 +68,13 @@ describe('groups that gather', () => {
   /** A commit whose groups are written at once, and what was written so far. */
   function gathering(): { commit: GroupCommit<number, number>; groups: number[][] } {
     const groups: number[][] = [];
-    const commit = new GroupCommit<number, number>({ maxItems: 100, maxGroups: 1, gather }, (group) => {
-      groups.push(group);
-      return Promise.resolve(group);
-    });
+    const commit = new GroupCommit<number, number>(
+      { maxItems: 100, maxGroups: 1, gather: { time: processTime, ...gather } },
+      (group) => {
+        groups.push(group);
+        return Promise.resolve(group);
+      },
+    );
     return { commit, groups };
   }
 

@@ -1,7 +1,7 @@
 // The steps of a page that looks for what no index picks.
 
 import { describe, expect, it } from 'vitest';
-import { PAGE_BUDGET_MS, Pace } from '../../../src/postgres/pace.js';
+import { PAGE_BUDGET_MS, ReadThroughput } from '../../../src/postgres/read-throughput.js';
 
 /** Takes steps that look at so many rows a millisecond, after so long for each; gives how wide they were, and how long all took. */
 function walk(
@@ -12,7 +12,7 @@ function walk(
   tookMs: number;
 } {
   let nowMs = 1_000;
-  const pace = new Pace({ nowMs: () => nowMs }, firstRows);
+  const pace = new ReadThroughput({ nowMs: () => nowMs }, firstRows);
   const steps: number[] = [];
   do {
     steps.push(pace.stepRows);

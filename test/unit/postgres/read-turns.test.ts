@@ -2,9 +2,10 @@
 
 import { describe, expect, it } from 'vitest';
 import { ReadTurns } from '../../../src/postgres/read-turns.js';
+import { processTime } from '../../../src/time/process-time.js';
 
 const { signal } = new AbortController();
-const LIMITS = { all: 3, each: 2, waitMs: 60_000 };
+const LIMITS = { time: processTime, all: 3, each: 2, waitMs: 60_000 };
 
 /** Takes a turn for each tenant; tells in which order they came, by their place in the list. */
 function takeAll(turns: ReadTurns, tenants: readonly number[]): { begun: number[]; ends: Map<number, () => void> } {

@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import type { Rates } from '../../../src/admin/protocol.js';
-import { amount, span } from '../../parts/time.js';
+import { amount, span } from '../../components/time.js';
 import { theme } from '../../shell/theme.js';
 
 export interface Line {

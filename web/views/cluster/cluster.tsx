@@ -4,9 +4,9 @@ import type { JSX } from 'preact';
 import type { Picture } from '../../../src/admin/protocol.js';
 import { meet, byNumber } from '../../live/owners.js';
 import { link, picture } from '../../live/socket.js';
-import { Lost } from '../../parts/lost.js';
-import { Empty } from '../../parts/notices.js';
-import { amount, span } from '../../parts/time.js';
+import { ConnectionLost } from '../../components/connection-lost.js';
+import { Empty } from '../../components/notices.js';
+import { amount, span } from '../../components/time.js';
 import { Chart, type Line } from './charts.js';
 import { Events } from './events.js';
 import { OwnerSign, ShardMap } from './map.js';
@@ -30,7 +30,7 @@ export function Cluster(): JSX.Element {
         <div class="title">
           <h1>Cluster</h1>
         </div>
-        <Lost />
+        <ConnectionLost />
         {link.value === 'connecting' && <Empty title="Reading the picture…" />}
       </>
     );
@@ -43,7 +43,7 @@ export function Cluster(): JSX.Element {
         <h1>Cluster</h1>
         <Figures picture={shown} />
       </div>
-      <Lost />
+      <ConnectionLost />
       <div class="cluster-body">
         <div class="stack">
           <section class="sheet" aria-labelledby="map">

@@ -3,9 +3,9 @@
 import type { JSX } from 'preact';
 import type { ClusterEvent } from '../../../src/admin/protocol.js';
 import { nameOf } from '../../live/owners.js';
-import { Icon, type IconName } from '../../parts/icons.js';
-import type { Tone } from '../../parts/state.js';
-import { amount, nowMs, span, utcText } from '../../parts/time.js';
+import { Icon, type IconName } from '../../components/icons.js';
+import type { Tone } from '../../components/state.js';
+import { amount, nowMs, span, utcText } from '../../components/time.js';
 
 /** More of them nobody reads. */
 const SHOWN = 80;
@@ -95,7 +95,7 @@ function shardCount(shards: readonly number[]): string {
 }
 
 /** `0–85, 90`. */
-export function ranges(shards: readonly number[]): string {
+function ranges(shards: readonly number[]): string {
   const sorted = [...shards].sort((a, b) => a - b);
   const runs: [number, number][] = [];
   for (const shard of sorted) {

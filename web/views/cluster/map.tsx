@@ -4,8 +4,8 @@ import type { JSX } from 'preact';
 import { memo } from 'preact/compat';
 import { useRef, useState } from 'preact/hooks';
 import type { Picture, ShardState } from '../../../src/admin/protocol.js';
-import { markOf, nameOf } from '../../live/owners.js';
-import { span } from '../../parts/time.js';
+import { colorOf, nameOf } from '../../live/owners.js';
+import { span } from '../../components/time.js';
 
 /** Beyond this a shard's lag is marked on its cell. */
 const LATE_MS = 1_000;
@@ -106,7 +106,7 @@ const Cell = memo(function Cell(props: CellProps): JSX.Element {
   const before = shown.current;
   if (before.owner !== owner || before.state !== state) shown.current = next(before, owner, state);
   const { turn, from, motion } = shown.current;
-  const mark = owner === '' ? null : markOf(owner);
+  const mark = owner === '' ? null : colorOf(owner);
   const classes = [
     'cell',
     state,
@@ -126,7 +126,7 @@ const Cell = memo(function Cell(props: CellProps): JSX.Element {
       class={classes.join(' ')}
       style={{
         '--own': mark === null ? 'transparent' : `var(--owner-${mark.colour})`,
-        '--was': from === '' ? 'transparent' : `var(--owner-${markOf(from).colour})`,
+        '--was': from === '' ? 'transparent' : `var(--owner-${colorOf(from).colour})`,
         '--after': `${(shard * 89) % SPREAD_MS}ms`,
       }}
       onMouseEnter={() => choose(shard)}
@@ -174,7 +174,7 @@ function Told({ picture, shard }: { picture: Picture; shard: number }): JSX.Elem
 
 /** The sign of an owner, as in the map, with its letter. */
 export function OwnerSign({ name }: { name: string }): JSX.Element {
-  const { letter, colour, pattern } = markOf(name);
+  const { letter, colour, pattern } = colorOf(name);
   return (
     <span class={`sign p${pattern}`} style={{ '--own': `var(--owner-${colour})` }} aria-hidden="true">
       <em>{letter}</em>

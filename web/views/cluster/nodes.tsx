@@ -4,10 +4,10 @@ import type { JSX } from 'preact';
 import type { NodePicture, Picture } from '../../../src/admin/protocol.js';
 import { request } from '../../api/request.js';
 import { byNumber } from '../../live/owners.js';
-import { ask } from '../../parts/ask.js';
-import { say } from '../../parts/notices.js';
-import { NodeBadge } from '../../parts/state.js';
-import { amount, bytes, span } from '../../parts/time.js';
+import { ask } from '../../components/confirm.js';
+import { say } from '../../components/notices.js';
+import { NodeBadge } from '../../components/state.js';
+import { amount, bytes, span } from '../../components/time.js';
 import { OwnerSign } from './map.js';
 
 export function Nodes({ picture }: { picture: Picture }): JSX.Element {
@@ -85,7 +85,7 @@ function askToDrain(node: NodePicture): void {
     title: `Drain ${node.name}?`,
     text: `It hands its ${node.shards} shards over to the others, which takes about a second and delivers nothing twice, and takes none from then on. Its process goes on until it is stopped: starting it again is the only way back.`,
     verb: 'Drain it',
-    isGrave: true,
+    isDanger: true,
     act: async () => {
       await request(`/admin/nodes/${encodeURIComponent(node.id)}/drain`, { method: 'POST' });
       say(`${node.name} drains`);

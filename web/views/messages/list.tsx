@@ -5,13 +5,13 @@ import { useState } from 'preact/hooks';
 import { useLoaded } from '../../api/loaded.js';
 import { usePages } from '../../api/pages.js';
 import { countRuns, listRuns, type RunFilter } from '../../api/runs.js';
-import { RUN_STATES, type RunState } from '../../api/shapes.js';
-import { ChoiceFilter, filterOf, TextFilter } from '../../parts/filters.js';
-import { Icon } from '../../parts/icons.js';
-import { Empty, Fault } from '../../parts/notices.js';
-import { Pager } from '../../parts/pager.js';
-import { RUN_LOOKS } from '../../parts/state.js';
-import { amount } from '../../parts/time.js';
+import { RUN_STATES, type RunState } from '../../api/answer-types.js';
+import { ChoiceFilter, filterOf, TextFilter } from '../../components/filters.js';
+import { Icon } from '../../components/icons.js';
+import { Empty, Fault } from '../../components/notices.js';
+import { Pager } from '../../components/pager.js';
+import { RUN_LOOKS } from '../../components/state.js';
+import { amount } from '../../components/time.js';
 import { setQuery } from '../../route.js';
 import { RunTable } from './table.js';
 
@@ -63,7 +63,7 @@ export function MessageList(): JSX.Element {
           <TextFilter name="label" label="Label" />
         </div>
         <States key={key} filter={{ ...filter, state: '' }} when={when} />
-        <Fault text={pages.fault} />
+        <Fault text={pages.problem} />
         {items.length > 0 && <RunTable runs={items} />}
         {pages.value !== undefined && items.length === 0 && pages.next === null && (
           <Empty title="No message is like that">The record begins where its retention ends.</Empty>
@@ -120,7 +120,7 @@ function States({ filter, when }: { filter: RunFilter; when: string }): JSX.Elem
 }
 
 function Counts({ filter, when }: { filter: RunFilter; when: string }): JSX.Element {
-  const { value, fault } = useLoaded('counts', (signal) => countRuns({ ...filter, ...between(when) }, signal));
+  const { value, problem: fault } = useLoaded('counts', (signal) => countRuns({ ...filter, ...between(when) }, signal));
   if (fault !== '') return <span class="quiet">{fault}</span>;
   if (value === undefined) return <span class="quiet">Counting…</span>;
   return <span class="quiet">{RUN_STATES.map((state) => `${amount(value[state])} ${state}`).join(', ')}</span>;

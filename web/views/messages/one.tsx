@@ -2,22 +2,22 @@
 
 import type { JSX } from 'preact';
 import { useLoaded } from '../../api/loaded.js';
-import { retryLetter } from '../../api/letters.js';
+import { retryLetter } from '../../api/dead-letters.js';
 import { cancelMessage, getRun } from '../../api/runs.js';
-import type { RunDetail } from '../../api/shapes.js';
-import { ask } from '../../parts/ask.js';
-import { Bytes, Headers } from '../../parts/content.js';
-import { FactList, type Fact } from '../../parts/facts.js';
-import { Icon } from '../../parts/icons.js';
-import { Fault, say } from '../../parts/notices.js';
-import { RunBadge } from '../../parts/state.js';
-import { Exactly, span } from '../../parts/time.js';
+import type { RunDetail } from '../../api/answer-types.js';
+import { ask } from '../../components/confirm.js';
+import { Bytes, Headers } from '../../components/content.js';
+import { FactList, type Fact } from '../../components/facts.js';
+import { Icon } from '../../components/icons.js';
+import { Fault, say } from '../../components/notices.js';
+import { RunBadge } from '../../components/state.js';
+import { Exactly, span } from '../../components/time.js';
 import { go, href } from '../../route.js';
 
 const REFRESH_MS = 3_000;
 
 export function OneMessage({ id }: { id: string }): JSX.Element {
-  const { value, fault, reload } = useLoaded(id, (signal) => getRun(id, signal), { everyMs: REFRESH_MS });
+  const { value, problem: fault, reload } = useLoaded(id, (signal) => getRun(id, signal), { everyMs: REFRESH_MS });
   return (
     <>
       <nav class="crumbs" aria-label="Where this is">
@@ -49,7 +49,7 @@ function Actions({ run, reload }: { run: RunDetail; reload: () => void }): JSX.E
       title: 'Cancel this message?',
       text: 'It is not sent any more. An attempt that is on its way may still arrive; if it succeeds the record says so.',
       verb: 'Cancel it',
-      isGrave: true,
+      isDanger: true,
       act: async () => {
         await cancelMessage(messageId);
         say('The message is canceled');

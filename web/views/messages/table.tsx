@@ -1,10 +1,10 @@
 // Rows of the record, as lists show them.
 
 import type { JSX } from 'preact';
-import type { Run } from '../../api/shapes.js';
-import { Destination } from '../../parts/destination.js';
-import { RunBadge } from '../../parts/state.js';
-import { span, utcText, When } from '../../parts/time.js';
+import type { Run } from '../../api/answer-types.js';
+import { Destination } from '../../components/destination.js';
+import { RunBadge } from '../../components/state.js';
+import { span, utcText, When } from '../../components/time.js';
 import { href } from '../../route.js';
 
 export function RunTable({

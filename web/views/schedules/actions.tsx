@@ -1,10 +1,10 @@
 // What can be done to a schedule; each says before what it will do.
 
 import { deleteSchedule, pauseSchedule, resumeSchedule, triggerSchedule } from '../../api/schedules.js';
-import type { Schedule } from '../../api/shapes.js';
-import { ask } from '../../parts/ask.js';
-import { say } from '../../parts/notices.js';
-import { Exactly } from '../../parts/time.js';
+import type { Schedule } from '../../api/answer-types.js';
+import { ask } from '../../components/confirm.js';
+import { say } from '../../components/notices.js';
+import { Exactly } from '../../components/time.js';
 import { go } from '../../route.js';
 
 export function askToPause({ scheduleId, nextScheduleTime }: Schedule, done: () => void): void {
@@ -76,7 +76,7 @@ export function askToDelete({ scheduleId }: Schedule): void {
       </>
     ),
     verb: 'Delete it',
-    isGrave: true,
+    isDanger: true,
     act: async () => {
       await deleteSchedule(scheduleId);
       say(`${scheduleId} is deleted`);

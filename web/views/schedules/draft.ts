@@ -1,7 +1,7 @@
 // What the schedule form holds, and what it becomes: the API's settings. What was not touched is kept by the API itself, since the page
 // does not see all of it: redacted bodies, settings of callbacks.
 
-import type { Schedule } from '../../api/shapes.js';
+import type { Schedule } from '../../api/answer-types.js';
 
 export interface Draft {
   readonly id: string;

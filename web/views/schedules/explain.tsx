@@ -3,9 +3,9 @@
 import type { JSX } from 'preact';
 import { useLoaded } from '../../api/loaded.js';
 import { explain, type Explanation } from '../../api/schedules.js';
-import { writtenIn } from '../../parts/fields.js';
-import { Fault } from '../../parts/notices.js';
-import { Exactly, utcText } from '../../parts/time.js';
+import { writtenIn } from '../../components/fields.js';
+import { Fault } from '../../components/notices.js';
+import { Exactly, utcText } from '../../components/time.js';
 import { href, setQuery } from '../../route.js';
 
 export function Explain({ id, at }: { id: string; at: string }): JSX.Element {
@@ -52,7 +52,7 @@ export function Explain({ id, at }: { id: string; at: string }): JSX.Element {
 }
 
 function Answer({ id, at }: { id: string; at: string }): JSX.Element {
-  const { value, fault } = useLoaded(`${id} ${at}`, (signal) => explain(id, at, signal));
+  const { value, problem: fault } = useLoaded(`${id} ${at}`, (signal) => explain(id, at, signal));
   if (fault !== '') return <Fault text={fault} />;
   if (value === undefined) return <p class="quiet">Looking…</p>;
   return (

@@ -5,8 +5,8 @@ import { useState } from 'preact/hooks';
 import { useLoaded } from '../../api/loaded.js';
 import { textOf } from '../../api/request.js';
 import { getSchedule, listSchedules, saveSchedule } from '../../api/schedules.js';
-import { Field, Choice, Area } from '../../parts/fields.js';
-import { Fault, say } from '../../parts/notices.js';
+import { Field, Choice, Area } from '../../components/fields.js';
+import { Fault, say } from '../../components/notices.js';
 import { go, href } from '../../route.js';
 import { badHeaderLine, draftOf, EMPTY, settingsOf, type Draft } from './draft.js';
 import { Preview } from './preview.js';
@@ -23,7 +23,7 @@ export function NewSchedule(): JSX.Element {
 }
 
 export function EditSchedule({ id }: { id: string }): JSX.Element {
-  const { value, fault } = useLoaded(id, (signal) => getSchedule(id, signal));
+  const { value, problem: fault } = useLoaded(id, (signal) => getSchedule(id, signal));
   return (
     <Frame title={`Edit ${id}`} back={['schedules', id]} word={id}>
       <Fault text={fault} />
@@ -70,18 +70,18 @@ interface FormProps {
 
 function Form({ first, generation, isBinary = false, redact = '' }: FormProps): JSX.Element {
   const [draft, setDraft] = useState(first);
-  const [fault, setFault] = useState('');
+  const [problem, setError] = useState('');
   const [isBusy, setBusy] = useState(false);
   const isNew = generation === 0;
   const set = (changes: Partial<Draft>): void => setDraft((before) => ({ ...before, ...changes }));
   const save = async (): Promise<void> => {
     const bad = badHeaderLine(draft.headers);
     if (bad !== '') {
-      setFault(`"${bad}" is no header: expected a name, a colon and a value`);
+      setError(`"${bad}" is no header: expected a name, a colon and a value`);
       return;
     }
     setBusy(true);
-    setFault('');
+    setError('');
     try {
       const { scheduleId } = await saveSchedule(
         draft.destination.trim(),
@@ -91,7 +91,7 @@ function Form({ first, generation, isBinary = false, redact = '' }: FormProps): 
       say(isNew ? `${scheduleId} is made` : `${scheduleId} is changed`);
       go(['schedules', scheduleId]);
     } catch (error) {
-      setFault(textOf(error));
+      setError(textOf(error));
       setBusy(false);
     }
   };
@@ -151,7 +151,7 @@ function Form({ first, generation, isBinary = false, redact = '' }: FormProps): 
         <Preview cron={draft.cron} timeZone={draft.timeZone} />
         <section class="sheet pad stack" aria-label="Save">
           <WhatItDoes draft={draft} generation={generation} />
-          <Fault text={fault} />
+          <Fault text={problem} />
           <div class="buttons">
             <button class="button chief" type="submit" disabled={isBusy}>
               {isNew ? 'Create it' : 'Save it'}

@@ -3,14 +3,14 @@
 import type { JSX } from 'preact';
 import { usePages } from '../../api/pages.js';
 import { listSchedules, type ScheduleFilter } from '../../api/schedules.js';
-import type { Schedule } from '../../api/shapes.js';
-import { Destination } from '../../parts/destination.js';
-import { ChoiceFilter, filterOf, TextFilter } from '../../parts/filters.js';
-import { Icon } from '../../parts/icons.js';
-import { Empty, Fault } from '../../parts/notices.js';
-import { Pager } from '../../parts/pager.js';
-import { ScheduleBadge } from '../../parts/state.js';
-import { When } from '../../parts/time.js';
+import type { Schedule } from '../../api/answer-types.js';
+import { Destination } from '../../components/destination.js';
+import { ChoiceFilter, filterOf, TextFilter } from '../../components/filters.js';
+import { Icon } from '../../components/icons.js';
+import { Empty, Fault } from '../../components/notices.js';
+import { Pager } from '../../components/pager.js';
+import { ScheduleBadge } from '../../components/state.js';
+import { When } from '../../components/time.js';
 import { href } from '../../route.js';
 import { askToPause, askToResume, askToTrigger } from './actions.js';
 
@@ -74,7 +74,7 @@ export function ScheduleList(): JSX.Element {
           <TextFilter name="host" label="Host" placeholder="example.com" />
           <TextFilter name="label" label="Label" />
         </div>
-        <Fault text={pages.fault} />
+        <Fault text={pages.problem} />
         {items.length === 0 ? (
           pages.value !== undefined && pages.next === null && <None isFiltered={isFiltered} />
         ) : (

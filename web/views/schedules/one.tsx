@@ -4,13 +4,13 @@ import type { JSX } from 'preact';
 import { useLoaded } from '../../api/loaded.js';
 import { listRuns } from '../../api/runs.js';
 import { getSchedule } from '../../api/schedules.js';
-import type { Schedule } from '../../api/shapes.js';
-import { Bytes, Headers } from '../../parts/content.js';
-import { FactList, type Fact } from '../../parts/facts.js';
-import { Icon } from '../../parts/icons.js';
-import { Empty, Fault } from '../../parts/notices.js';
-import { ScheduleBadge } from '../../parts/state.js';
-import { Exactly, span } from '../../parts/time.js';
+import type { Schedule } from '../../api/answer-types.js';
+import { Bytes, Headers } from '../../components/content.js';
+import { FactList, type Fact } from '../../components/facts.js';
+import { Icon } from '../../components/icons.js';
+import { Empty, Fault } from '../../components/notices.js';
+import { ScheduleBadge } from '../../components/state.js';
+import { Exactly, span } from '../../components/time.js';
 import { href, route } from '../../route.js';
 import { RunTable } from '../messages/table.js';
 import { askToDelete, askToPause, askToResume, askToTrigger } from './actions.js';
@@ -21,7 +21,7 @@ const REFRESH_MS = 5_000;
 const SHOWN_RUNS = 15;
 
 export function OneSchedule({ id }: { id: string }): JSX.Element {
-  const { value, fault, reload } = useLoaded(id, (signal) => getSchedule(id, signal), { everyMs: REFRESH_MS });
+  const { value, problem: fault, reload } = useLoaded(id, (signal) => getSchedule(id, signal), { everyMs: REFRESH_MS });
   const at = route.value.query.get('at') ?? '';
   return (
     <>
@@ -77,7 +77,7 @@ function Actions({ schedule, reload }: { schedule: Schedule; reload: () => void 
 }
 
 function LatestRuns({ id }: { id: string }): JSX.Element {
-  const { value, fault } = useLoaded(
+  const { value, problem: fault } = useLoaded(
     id,
     (signal) => listRuns({ schedule: id, to: String(Date.now()) }, { count: SHOWN_RUNS, signal }),
     {

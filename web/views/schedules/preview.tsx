@@ -3,9 +3,9 @@
 import type { JSX } from 'preact';
 import { useLoaded } from '../../api/loaded.js';
 import { previewCron } from '../../api/schedules.js';
-import type { NextTime } from '../../api/shapes.js';
-import { Icon } from '../../parts/icons.js';
-import { fromNow, nowMs } from '../../parts/time.js';
+import type { NextTime } from '../../api/answer-types.js';
+import { Icon } from '../../components/icons.js';
+import { fromNow, nowMs } from '../../components/time.js';
 
 /** From the last key to the question. */
 const TYPING_MS = 120;
@@ -17,7 +17,11 @@ interface Props {
 
 export function Preview({ cron, timeZone }: Props): JSX.Element {
   const expression = cron.trim();
-  const { value, fault, isLoading } = useLoaded(
+  const {
+    value,
+    problem: fault,
+    isLoading,
+  } = useLoaded(
     `${expression}\n${timeZone}`,
     (signal) => (expression === '' ? Promise.resolve(null) : previewCron(expression, timeZone, signal)),
     { waitMs: TYPING_MS, keepOld: true },

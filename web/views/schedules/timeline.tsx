@@ -5,11 +5,11 @@ import { useState } from 'preact/hooks';
 import { useLoaded } from '../../api/loaded.js';
 import { listRuns } from '../../api/runs.js';
 import { nextTimes } from '../../api/schedules.js';
-import type { Run, Schedule } from '../../api/shapes.js';
-import { Icon } from '../../parts/icons.js';
-import { Fault } from '../../parts/notices.js';
-import { RUN_LOOKS } from '../../parts/state.js';
-import { nowMs, span, utcText } from '../../parts/time.js';
+import type { Run, Schedule } from '../../api/answer-types.js';
+import { Icon } from '../../components/icons.js';
+import { Fault } from '../../components/notices.js';
+import { RUN_LOOKS } from '../../components/state.js';
+import { nowMs, span, utcText } from '../../components/time.js';
 import { setQuery } from '../../route.js';
 
 /** More marks than this lie on top of each other; so many nominal times the API gives at once. */
@@ -69,7 +69,7 @@ export function Timeline({ schedule, chosen }: { schedule: Schedule; chosen: str
           </button>
         </div>
       </header>
-      <Fault text={marks.fault || gap.fault} />
+      <Fault text={marks.problem || gap.problem} />
       <div
         class="timeline"
         onClick={(event) => {

@@ -1,4 +1,4 @@
--- Refuses a caller whose epoch is not the shard's current one. An absent epoch means that the queue was lost: refused too,
+-- Refuses a caller whose epoch is not the shard's current one. An absent epoch means that Redis was lost: refused too,
 -- never taken for free. A newer epoch than the stored one heals a failover that lost the fence.
 -- Returns nil when the caller may go on, else 'NOFENCE' or 'STALE'.
 local function refused(state_key, epoch)

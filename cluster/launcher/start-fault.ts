@@ -1,2 +1,0 @@
-/** What keeps Carillon from starting and what the user can put right: only its text is shown. */
-export class StartFault extends Error {}

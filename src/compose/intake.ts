@@ -1,0 +1,33 @@
+// Makes the intake of a node: what comes in from clients, and their cancels.
+
+import { HORIZON_MARGIN_MS } from '../actor/sweeps/promote.js';
+import { NodeIntake } from '../intake/node-intake.js';
+import type { Recorder } from '../postgres/messages/recorder.js';
+import type { Enqueuer } from '../redis/enqueuer.js';
+import type { NodePorts } from './ports.js';
+import { tierBounds } from './tier-bounds.js';
+import { queueTimes } from './times.js';
+
+export function makeIntake(ports: NodePorts, recorder: Recorder, enqueuer: Enqueuer): NodeIntake {
+  const { config, accepts, clock, time, random, hooks, replace = {} } = ports;
+  return new NodeIntake({
+    database: accepts,
+    recorder,
+    enqueuer: replace.intakeOffers?.(enqueuer) ?? enqueuer,
+    clock,
+    time,
+    random,
+    settings: {
+      shards: config.CARILLON_SHARDS,
+      tiers: tierBounds(config),
+      // Whatever may be due before a horizon that is completed.
+      enqueueWithinMs: 2 * (config.CARILLON_HORIZON_MS + config.CARILLON_PROMOTE_EVERY_MS + HORIZON_MARGIN_MS),
+      inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
+      payloadFreshMs: queueTimes(config).payloadFreshMs,
+      idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
+    },
+    onAccept: hooks.onAccept,
+    onTier: hooks.onTier,
+    onSkipped: (reasons) => hooks.onFired(0, reasons),
+  });
+}

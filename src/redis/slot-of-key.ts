@@ -1,0 +1,32 @@
+// Which slot of a Redis Cluster has a key, and keys for given ranges of slots.
+
+import calculateSlot from 'cluster-key-slot';
+
+/** Says of a key whether it is meant. */
+export type KeyFilter = (key: string) => boolean;
+
+export const everyKey: KeyFilter = () => true;
+
+/** Returns the filter of the keys that lie in one of these slots. */
+export function servedBy(slots: ReadonlySet<number>): KeyFilter {
+  return (key) => slots.has(calculateSlot(key));
+}
+
+/** Returns the range of slots, of so many of one size, in which a key lies; from 0. */
+export function slotRangeOf(key: string, ranges: number): number {
+  return Math.floor((calculateSlot(key) * ranges) / 16_384);
+}
+
+/** Returns for each range of slots, of so many of one size, a hash tag that begins with `name` and lies in it. */
+export function tagsOfSlotRanges(name: string, ranges: number): string[] {
+  const tags: (string | undefined)[] = Array.from({ length: ranges }, () => undefined);
+  let missing = ranges;
+  for (let number = 0; missing > 0; number += 1) {
+    const tag = `${name}-${number}`;
+    const range = slotRangeOf(tag, ranges);
+    if (tags[range] !== undefined) continue;
+    tags[range] = tag;
+    missing -= 1;
+  }
+  return tags.map((tag) => tag ?? name);
+}
