@@ -106,7 +106,7 @@ export function connectMasters(cluster: Cluster): void {
 }
 
 /** Whether each slot has a master and each of these its connection. */
-export function mastersAreReady(cluster: Cluster): boolean {
+function mastersAreReady(cluster: Cluster): boolean {
   if (cluster.status !== 'ready') return false;
   const ready = new Set(cluster.nodes('master').flatMap((node) => (node.status === 'ready' ? nodeKey(node) : [])));
   for (let slot = 0; slot < SLOTS; slot += 1) {

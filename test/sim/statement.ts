@@ -16,7 +16,7 @@ export interface StatementModel<Name extends StatementName> {
 
 export type StatementModels = { [Name in StatementName]?: StatementModel<Name> };
 
-export function exclusive(row: string): RowLock {
+function exclusive(row: string): RowLock {
   return { row, shared: false };
 }
 

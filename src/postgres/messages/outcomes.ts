@@ -138,7 +138,7 @@ function storableHeaders(headers: HeaderMap | null): string | null {
   );
 }
 
-export function attemptColumns(failures: readonly Outcome[]): Params<'insert-attempts'> {
+function attemptColumns(failures: readonly Outcome[]): Params<'insert-attempts'> {
   const column = <Value>(value: (outcome: Outcome) => Value): Value[] => failures.map(value);
   return {
     messageIds: column((outcome) => outcome.message.id),
