@@ -119,7 +119,10 @@ export class Cancellation {
     const untilMs = this.#time.monotonicMs() + CANCEL_WAIT_MS;
     const dueByMs = this.#clock.nowMs() + CLOCK_TOLERANCE_MS;
     let claimed = messages.filter(({ id }) => found.get(id) === 'in-flight');
-    let isUnsure = messages.some(({ id, nextAttemptAtMs }) => !found.has(id) && nextAttemptAtMs <= dueByMs);
+    // Redis knows nothing of a message that is due: it may have been claimed a moment ago, before Redis lost what it was told.
+    let isUnsure = messages.some(
+      ({ id, nextAttemptAtMs }) => (found.get(id) ?? 'absent') === 'absent' && nextAttemptAtMs <= dueByMs,
+    );
     while ((claimed.length > 0 || isUnsure) && this.#time.monotonicMs() < untilMs) {
       await this.#pause(ASK_EVERY_MS);
       const now = claimed.length === 0 ? new Map() : await this.#putTombstones(claimed);
