@@ -14,7 +14,14 @@ import { decodeHeaderText } from './header-text.js';
 /** What an object on the wire is made of before absent fields are left out. */
 export type Fields = Readonly<Record<string, unknown>>;
 
+type IsAbsent<Value> = null extends Value ? true : undefined extends Value ? true : false;
+/** Fields that may be null or undefined, as those that may not be there. */
+export type Present<Given> = {
+  [Name in keyof Given as IsAbsent<Given[Name]> extends true ? never : Name]: Given[Name];
+} & { [Name in keyof Given as IsAbsent<Given[Name]> extends true ? Name : never]?: NonNullable<Given[Name]> };
+
 /** The fields that are neither null nor undefined. */
+export function present<Given extends Fields>(fields: Given): Present<Given>;
 export function present(fields: Fields): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
 }
@@ -106,7 +113,11 @@ function callbackView(name: string, headersName: string, callback: ShownCallback
 }
 
 /** `<name>` where the bytes are text, otherwise `<name>Base64`; nothing where there are none. */
-export function bytesView(name: string, bytes: Buffer | null): Fields {
+export function bytesView<Name extends string>(
+  name: Name,
+  bytes: Buffer | null,
+): Readonly<Partial<Record<Name | `${Name}Base64`, string>>>;
+export function bytesView(name: string, bytes: Buffer | null): Record<string, string> {
   if (bytes === null || bytes.length === 0) return {};
   return isUtf8(bytes) ? { [name]: bytes.toString('utf8') } : { [`${name}Base64`]: bytes.toString('base64') };
 }

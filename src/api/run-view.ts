@@ -5,10 +5,11 @@ import { toWireMessageId } from '../domain/ids.js';
 import type { HeaderMap } from '../domain/message.js';
 import type { AttemptRecord, Run } from '../domain/run.js';
 import type { MessageRecord } from '../postgres/messages/message-reads.js';
+import type { AnswerShown, FailedAttemptShown, RunDetailShown, RunShown } from './run-schemas.js';
 import { answerHeaders, bytesView, headerText, present } from './message-view.js';
 
 /** One row of the record. */
-export function runView(run: Run): Record<string, unknown> {
+export function runView(run: Run): RunShown {
   return present({
     messageId: toWireMessageId(run.id),
     kind: run.kind,
@@ -39,11 +40,7 @@ export function runView(run: Run): Record<string, unknown> {
 }
 
 /** One row of the record with all that is known: what was sent, and each attempt that failed. */
-export function runDetailView(
-  run: Run,
-  message: MessageRecord,
-  attempts: readonly AttemptRecord[],
-): Record<string, unknown> {
+export function runDetailView(run: Run, message: MessageRecord, attempts: readonly AttemptRecord[]): RunDetailShown {
   const { shown } = message;
   return {
     ...runView(run),
@@ -58,7 +55,7 @@ export function runDetailView(
   };
 }
 
-function attemptView(attempt: AttemptRecord): Record<string, unknown> {
+function attemptView(attempt: AttemptRecord): FailedAttemptShown {
   return present({
     attempt: attempt.attempt,
     startedAt: iso(attempt.startedAtMs),
@@ -72,11 +69,13 @@ function attemptView(attempt: AttemptRecord): Record<string, unknown> {
 }
 
 /** The first bytes of the answer; nothing when there was none. */
-function answerOf(headers: HeaderMap | null, body: Buffer | null): Record<string, unknown> | null {
+function answerOf(headers: HeaderMap | null, body: Buffer | null): AnswerShown | null {
   if (headers === null && body === null) return null;
   return present({ headers: headers === null ? null : answerHeaders(headers), ...bytesView('body', body) });
 }
 
+function iso(timeMs: number): string;
+function iso(timeMs: number | null): string | null;
 function iso(timeMs: number | null): string | null {
   return timeMs === null ? null : new Date(timeMs).toISOString();
 }

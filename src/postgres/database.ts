@@ -156,7 +156,7 @@ export class Database implements Queryable {
   }
 }
 
-/** A query whose rows are known. */
+/** A query whose rows are known. `rows` is never there: it says of what type they are. */
 export interface TypedQuery<Row extends object> extends pg.QueryConfig {
   readonly rows?: Row;
 }
