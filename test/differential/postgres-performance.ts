@@ -1,9 +1,10 @@
-// What a step of a comparison of PostgreSQL with its model does to a database, given what the model has. Steps go through the functions that our code calls, so that each statement gets the parameters and the transaction that it gets there.
+// What a step of a comparison of PostgreSQL with its model does to a database, given what the model has. Steps go
+// through the functions that our code calls, so that each statement gets the parameters and the transaction that it
+// gets there.
 
 import { messageId, messageIdFloor } from '../../src/domain/ids.js';
-import type { Message } from '../../src/domain/message.js';
 import { planOccurrences } from '../../src/domain/occurrence.js';
-import type { Schedule, ScheduleDefinition } from '../../src/domain/schedule.js';
+import type { Schedule } from '../../src/domain/schedule.js';
 import { stateAfterResume, stateAfterSave } from '../../src/domain/schedule-change.js';
 import type { Database } from '../../src/postgres/database.js';
 import { acceptGroup, type KeyClaim } from '../../src/postgres/messages/accepts.js';
@@ -22,6 +23,7 @@ import { grantEpochs, supersededShards, supersedeEpochs, renewEpochs } from '../
 import { aMessage, anOutcome } from '../support/messages.js';
 import type { PostgresServer } from '../sim/postgres-server.js';
 import { scheduleKey } from '../sim/tables.js';
+import { definition, message } from './postgres-fixtures.js';
 import { ANY_FROM, FREQUENT, SHARDS, type Step } from './postgres-steps.js';
 
 /** What a step may look at: what the model has, the time, and what was read of schedules before. */
@@ -41,47 +43,6 @@ const KEYS: readonly KeyClaim[] = [
   { scope: 'content', key: 'd1' },
   { scope: 'deduplication', key: 'd2' },
 ];
-const CALLBACK = {
-  url: 'http://cb.test/',
-  method: null,
-  headers: {},
-  retries: null,
-  retryDelay: null,
-  timeoutMs: null,
-};
-
-/** Messages that a step may accept, again and again. One is of a tenant that does not exist. */
-function message(index: number, startMs: number): Message {
-  const dueAtMs = startMs + 700 * index;
-  return aMessage({
-    id: messageId(dueAtMs, Buffer.alloc(10, index)),
-    tenantId: index === 7 ? 3 : 1 + (index % 2),
-    shard: index % SHARDS.length,
-    dueAtMs,
-    createdAtMs: startMs - 900 + 0.25 * index,
-    idempotencyKey: index < 4 ? `k${index % 2}` : null,
-    labels: index === 2 ? ['a', 'b'] : [],
-    retryDelay: index === 3 ? '700' : null,
-    callback: index === 5 ? { ...CALLBACK, delayMs: null } : null,
-  });
-}
-
-function definition(index: number, startMs: number): ScheduleDefinition {
-  const { destination, method, headers, body } = aMessage();
-  return {
-    ...{ destination, method, headers, body, maxRetries: index, timeoutMs: 30_000, labels: ['x'], redact: null },
-    ...{ retryDelay: null, callback: null, failureCallback: null, callerIp: null, timeZone: null, windowMs: 0 },
-    cron: index === 3 ? '@every 2s' : '* * * * * *',
-    delayMs: index === 2 ? 400 : 0,
-    misfire: (['once', 'all', 'skip', 'once'] as const)[index] ?? 'once',
-    misfireWindowMs: 5_000,
-    overlap: (['queue', 'skip', 'allow', 'queue'] as const)[index] ?? 'allow',
-    startAtMs: null,
-    endAtMs: index === 3 ? startMs + 20_000 : null,
-    keyTemplate: index === 2 ? 'run' : null,
-    anchorMs: index === 3 ? startMs - 12_345 : null,
-  };
-}
 
 /** What a step does, the same to either database. Null: nothing. */
 export function performanceOf(step: Step, given: Given): Perform | null {

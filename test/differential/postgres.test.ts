@@ -1,5 +1,5 @@
-// The models of our SQL statements do what PostgreSQL does (issue 13, 5): the same random work goes to both, through the functions that our code
-// calls, and each answer and all rows that both have afterwards must be the same.
+// The models of our SQL statements do what PostgreSQL does (issue 13, 5): the same random work goes to both, through
+// the functions that our code calls, and each answer and all rows that both have afterwards must be the same.
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -82,7 +82,10 @@ function sortedRows(tables: Record<string, object[]>): Record<string, unknown> {
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** Values without what does not matter: how an id is written, the order of names, of what is found by name, and of what has no order. */
+/**
+ * Values without what does not matter: how an id is written, the order of names, of what is found by name, and of what
+ * has no order.
+ */
 function comparable(value: unknown): unknown {
   if (typeof value === 'string') return UUID.test(value) ? value.replaceAll('-', '') : value;
   if (Buffer.isBuffer(value)) return `bytes ${value.toString('hex')}`;

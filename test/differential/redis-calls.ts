@@ -1,4 +1,5 @@
-// Random calls of our scripts, for a comparison of the real ones with their models: what a step is, and the keys and arguments it comes to.
+// Random calls of our scripts, for a comparison of the real ones with their models: what a step is, and the keys and
+// arguments it comes to.
 
 import fc from 'fast-check';
 import { shardKeys } from '../../src/redis/keys.js';
@@ -101,7 +102,10 @@ export const READY: readonly Step[] = [
   { kind: 'advance', ms: 4_000 },
 ];
 
-/** What a step asks for, given what the model has: both sides have the same, or were found to differ before. Null: nothing of Redis. */
+/**
+ * What a step asks for, given what the model has: both sides have the same, or were found to differ before. Null:
+ * nothing of Redis.
+ */
 export function callOf(step: Step, redis: RedisServer): Call | null {
   const nowMs = redis.timeMs();
   const epoch = (by: number): number => Number(redis.hash(state).get('epoch') ?? 7) + by;

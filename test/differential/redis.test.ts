@@ -1,8 +1,9 @@
-// The models of our scripts do what the scripts do (issue 13, 5): the same random calls go to a Redis and to the simulated one, and each
-// answer and everything that both have afterwards must be the same.
+// The models of our scripts do what the scripts do (issue 13, 5): the same random calls go to a Redis and to the
+// simulated one, and each answer and everything that both have afterwards must be the same.
 //
-// Time is the test's: the one thing that is changed about a script is that it asks a key for the time, and not TIME. What Redis ends by its own
-// clock (locks, sets of tombstones) is parked for an hour, and removed when the test's time comes to its end.
+// Time is the test's: the one thing that is changed about a script is that it asks a key for the time, and not TIME.
+// What Redis ends by its own clock (locks, sets of tombstones) is parked for an hour, and removed when the test's time
+// comes to its end.
 
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';

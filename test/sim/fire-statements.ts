@@ -1,4 +1,5 @@
-// What the statements do that find and fire schedules that are due (src/postgres/schedules/*.sql), by the statements' names.
+// What the statements do that find and fire schedules that are due (src/postgres/schedules/*.sql), by the statements'
+// names.
 
 import type { Params } from '../../src/postgres/database.js';
 import type { ScheduleRow } from '../../src/postgres/schedules/schedule-row.js';

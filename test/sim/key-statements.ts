@@ -1,4 +1,5 @@
-// What the statements do that take, find and give back idempotency keys (src/postgres/messages/*-keys.sql), by the statements' names.
+// What the statements do that take, find and give back idempotency keys (src/postgres/messages/*-keys.sql), by the
+// statements' names.
 
 import { keyLock, type StatementModels } from './statement.js';
 import type { RowLock } from './postgres-transactions.js';

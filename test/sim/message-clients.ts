@@ -113,7 +113,9 @@ export class MessageClients {
     (nodes.find(({ redisLink }) => !redisLink.isOpen) ?? this.#around.world.random.pick(nodes))?.cancel(id);
   }
 
-  /** Now and then one is canceled that should have been sent by now: what a frozen node has in its hands is among them. */
+  /**
+   * Now and then one is canceled that should have been sent by now: what a frozen node has in its hands is among them.
+   */
   #cancelOn(): void {
     const { world, redis, postgres } = this.#around;
     world.after(CANCEL_LATE_EVERY_MS, () => {

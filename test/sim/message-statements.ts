@@ -1,4 +1,5 @@
-// What the statements do that insert, read, cancel and end messages (src/postgres/messages/*.sql), by the statements' names.
+// What the statements do that insert, read, cancel and end messages (src/postgres/messages/*.sql), by the statements'
+// names.
 
 import type { Params, Row } from '../../src/postgres/database.js';
 import { messageLocks, type StatementModels } from './statement.js';

@@ -1,5 +1,5 @@
-// A simulated PostgreSQL: what our statements do to its rows, by the statements' names, each within a transaction or by itself. That they do what
-// the SQL does is held by test/differential/postgres.test.ts.
+// A simulated PostgreSQL: what our statements do to its rows, by the statements' names, each within a transaction or by
+// itself. That they do what the SQL does is held by test/differential/postgres.test.ts.
 
 import type { Given, Params, Row, StatementName, TransactionLimits } from '../../src/postgres/database.js';
 import { fireStatements } from './fire-statements.js';
@@ -68,7 +68,9 @@ export class PostgresServer extends Server {
     return row;
   }
 
-  /** Runs a statement, by itself where no transaction is given: at once, or as soon as the rows that it locks are free. */
+  /**
+   * Runs a statement, by itself where no transaction is given: at once, or as soon as the rows that it locks are free.
+   */
   run<Name extends StatementName>(
     name: Name,
     given: Given<Name>,

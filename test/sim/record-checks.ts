@@ -1,4 +1,5 @@
-// What must hold of messages' records, whatever goes wrong, looked at with each commit: one message a key, one callback an attempt.
+// What must hold of messages' records, whatever goes wrong, looked at with each commit: one message a key, one callback
+// an attempt.
 
 import type { Message } from '../../src/domain/message.js';
 import type { Acceptance } from '../../src/postgres/messages/accepts.js';

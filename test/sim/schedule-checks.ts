@@ -1,7 +1,7 @@
 // What must hold of schedules, whatever goes wrong: looked at with each commit, and when all work has come to its end.
 //
-// What a schedule owes is counted here, beside the code that fires it: from the first nominal time that a save or resume named, along its calendar,
-// up to where it stood when it was changed next.
+// What a schedule owes is counted here, beside the code that fires it: from the first nominal time that a save or
+// resume named, along its calendar, up to where it stood when it was changed next.
 
 import { nextFire } from '../../src/domain/cron/next-fire.js';
 import { CHANGE_REASONS } from '../../src/domain/occurrence.js';
@@ -145,9 +145,8 @@ export class ScheduleChecks {
     const revision = headers[REVISION]?.[0];
     const current = row?.headers[REVISION]?.[0];
     if (revision === current) return;
-    this.#world.violate(
-      `schedule ${id ?? ''} recorded ${atMs ?? 0} as revision ${revision ?? ''} had it, after ${current ?? 'its end'} was committed`,
-    );
+    const text = `schedule ${id ?? ''} recorded ${atMs ?? 0} as revision ${revision ?? ''} had it`;
+    this.#world.violate(`${text}, after ${current ?? 'its end'} was committed`);
   }
 
   /** Under a policy only one is sent at a time, and so many wait. */

@@ -1,4 +1,5 @@
-// Wrong clusters, as in mutations.ts: each takes away something by which schedules are fired once, in time, and as they are now.
+// Wrong clusters, as in mutations.ts: each takes away something by which schedules are fired once, in time, and as they
+// are now.
 
 import type { Params, StatementName } from '../../src/postgres/database.js';
 import { EVERY_FAULT, type FaultKind } from './faults.js';

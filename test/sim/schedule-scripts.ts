@@ -1,4 +1,5 @@
-// What the scripts do that place a schedule in its shard's queue (src/redis/lua/fire.lua, reschedule.lua), on a simulated server.
+// What the scripts do that place a schedule in its shard's queue (src/redis/lua/fire.lua, reschedule.lua), on a
+// simulated server.
 
 import { isFresh, put, refused } from './queue-state.js';
 import type { RedisServer, ScriptModel } from './redis-server.js';

@@ -1,4 +1,5 @@
-// What the statements do that keep schedules (src/postgres/schedules/*.sql), by the statements' names; fire-statements.ts has the rest.
+// What the statements do that keep schedules (src/postgres/schedules/*.sql), by the statements' names; fire-
+// statements.ts has the rest.
 
 import type { Params } from '../../src/postgres/database.js';
 import type { ScheduleRow } from '../../src/postgres/schedules/schedule-row.js';

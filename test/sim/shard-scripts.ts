@@ -1,5 +1,5 @@
-// What the scripts of a shard's queue do (src/redis/lua), on a simulated server; those of schedules are in schedule-scripts.ts. That they do
-// what the Lua files do is held by test/differential/redis.test.ts.
+// What the scripts of a shard's queue do (src/redis/lua), on a simulated server; those of schedules are in schedule-
+// scripts.ts. That they do what the Lua files do is held by test/differential/redis.test.ts.
 
 import type { RedisServer, ScriptModel } from './redis-server.js';
 import { isFresh, put, refused, triples } from './queue-state.js';

@@ -1,4 +1,5 @@
-// What the statements do that find messages for the sweeps, and let held occurrences go (src/postgres/messages/*.sql), by the statements' names.
+// What the statements do that find messages for the sweeps, and let held occurrences go (src/postgres/messages/*.sql),
+// by the statements' names.
 
 import type { Params } from '../../src/postgres/database.js';
 import { changed, isPending } from './message-statements.js';

@@ -1,4 +1,5 @@
-// The rows of a simulated PostgreSQL, and how a statement sees them: what was committed, beneath what its own transaction changed.
+// The rows of a simulated PostgreSQL, and how a statement sees them: what was committed, beneath what its own
+// transaction changed.
 
 import type { DispatchRow } from '../../src/postgres/messages/message-columns.js';
 import type { ScheduleRow } from '../../src/postgres/schedules/schedule-row.js';
@@ -113,7 +114,10 @@ export class View {
     return [...untouched, ...[...own.values()].filter((row) => row !== null)];
   }
 
-  /** Makes everybody see what the transaction changed, and returns that. `nowMs`: the true time, since when messages have ended for others. */
+  /**
+   * Makes everybody see what the transaction changed, and returns that. `nowMs`: the true time, since when messages
+   * have ended for others.
+   */
   commit(nowMs: number): Changes {
     for (const [key, row] of this.#own.messages) {
       const before = this.#committed.messages.get(key);

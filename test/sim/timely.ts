@@ -1,4 +1,5 @@
-// Simulations in which nothing goes wrong, so that everything must be in time: of near work, and of work beyond the horizon.
+// Simulations in which nothing goes wrong, so that everything must be in time: of near work, and of work beyond the
+// horizon.
 
 /** How late a message may be sent. */
 const LATE_MS = 1_500;
