@@ -3,7 +3,7 @@
 import { messageId } from '../../src/domain/ids.js';
 import type { Message } from '../../src/domain/message.js';
 import type { ScheduleDefinition } from '../../src/domain/schedule.js';
-import { aMessage } from '../support/messages.js';
+import { aMessage } from '../kit/messages.js';
 import { SHARDS } from './postgres-steps.js';
 
 const CALLBACK = {

@@ -20,7 +20,7 @@ import { scheduleFromRow } from '../../src/postgres/schedules/schedule-row.js';
 import { changeScheduleState, deleteSchedule, saveSchedule } from '../../src/postgres/schedules/schedules.js';
 import { getSchedule } from '../../src/postgres/schedules/schedule-reads.js';
 import { grantEpochs, supersededShards, supersedeEpochs, renewEpochs } from '../../src/postgres/shards/epochs.js';
-import { aMessage, anOutcome } from '../support/messages.js';
+import { aMessage, anOutcome } from '../kit/messages.js';
 import type { PostgresServer } from '../sim/postgres-server.js';
 import { scheduleKey } from '../sim/tables.js';
 import { definition, message } from './postgres-fixtures.js';

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRedis, openRedis } from '../../src/redis/connect.js';
 import { processTime } from '../../src/time/process-time.js';
 import { Script } from '../../src/redis/script.js';
-import { ownRedis, type OwnStore } from '../support/stores.js';
+import { ownRedis, type OwnStore } from '../kit/stores.js';
 import { anyStep, type Call, callOf, READY, type Step } from './redis-calls.js';
 import { modelNames, RedisServer, sha1 } from '../sim/redis-server.js';
 import { World } from '../sim/world.js';

@@ -50,12 +50,10 @@ export class Destinations {
     const attempt = Number(header('upstash-retried')) + 1;
     const begunAtMs = world.nowMs;
     return new Promise((resolve) => {
-      world.after(world.random.between(0.2, 2), () => {
+      world.after(world.random.within(0.2, 2), () => {
         this.onCall({ id, attempt, atMs: world.nowMs, begunAtMs, by: process.id });
       });
-      const durationMs = world.random.happens(IS_SLOW)
-        ? world.random.between(500, 4_000)
-        : world.random.between(5, 150);
+      const durationMs = world.random.happens(IS_SLOW) ? world.random.within(500, 4_000) : world.random.within(5, 150);
       const status = world.random.happens(IS_BAD.test(url) ? OFTEN_FAILS : FAILS) ? 500 : 200;
       process.deliver(world.nowMs + durationMs, () => {
         resolve({ kind: 'response', status, headers: {}, body: Buffer.alloc(0), truncated: false, durationMs });

@@ -54,10 +54,10 @@ export class MessageClients {
     const { random } = world;
     world.after(-Math.log(1 - random.next()) * MESSAGE_EVERY_MS, () => {
       if (this.#isOver) return;
-      const dueInMs = random.happens(0.5) ? 0 : random.between(0, this.maxDelayMs);
+      const dueInMs = random.happens(0.5) ? 0 : random.within(0, this.maxDelayMs);
       const id = this.#publish(dueInMs);
       if (id !== null && random.happens(IS_CANCELED)) {
-        world.after(random.between(0, dueInMs + 200), () => this.#cancel(id));
+        world.after(random.within(0, dueInMs + 200), () => this.#cancel(id));
       }
       this.#publishOn();
     });
@@ -67,11 +67,11 @@ export class MessageClients {
   #publish(dueInMs: number): string | null {
     const { world, shards } = this.#around;
     const { random } = world;
-    const node = random.pick(this.#nodes());
+    const node = random.pickIfAny(this.#nodes());
     if (node === undefined) return null;
     const nowMs = node.clock.nowMs();
     const id = messageId(nowMs + dueInMs, random.bytes(ID_RANDOM_BYTES));
-    const key = random.happens(HAS_KEY) ? `key-${random.whole(1, KEYS)}` : null;
+    const key = random.happens(HAS_KEY) ? `key-${random.between(1, KEYS)}` : null;
     const message: Message = {
       ...plainMessage(id, shardOfMessage(id, shards)),
       createdAtMs: nowMs,
@@ -85,8 +85,8 @@ export class MessageClients {
     if (key !== null && random.happens(IS_REPEATED)) {
       // The same work under another id, by another node.
       const other = messageId(message.dueAtMs, random.bytes(ID_RANDOM_BYTES));
-      const again = random.pick(this.#nodes()) ?? node;
-      world.after(random.between(0, 300), () => {
+      const again = random.pickIfAny(this.#nodes()) ?? node;
+      world.after(random.within(0, 300), () => {
         this.#send(again, {
           ...message,
           id: other,
@@ -110,7 +110,7 @@ export class MessageClients {
   /** Through a node that is cut off from Redis where there is one. */
   #cancel(id: string): void {
     const nodes = this.#nodes();
-    (nodes.find(({ redisLink }) => !redisLink.isOpen) ?? this.#around.world.random.pick(nodes))?.cancel(id);
+    (nodes.find(({ redisLink }) => !redisLink.isOpen) ?? this.#around.world.random.pickIfAny(nodes))?.cancel(id);
   }
 
   /**

@@ -82,9 +82,9 @@ export class SimulatedNode {
   constructor(around: Environment, id: string) {
     const { world, redis, postgres: table, lockServers, troubles } = around;
     this.#around = around;
-    const process = new Process(world, id, 1 + world.random.between(-0.003, 0.003));
+    const process = new Process(world, id, 1 + world.random.within(-0.003, 0.003));
     this.process = process;
-    const ahead = world.random.between(-3, 3);
+    const ahead = world.random.within(-3, 3);
 
     const redisLink = new Link({
       process,

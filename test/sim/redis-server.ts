@@ -64,7 +64,7 @@ export class RedisServer extends Server {
   constructor(world: World, name: string, pace = 1) {
     super(world, name);
     this.#pace = pace;
-    this.#aheadMs = world.random.between(-5_000, 5_000);
+    this.#aheadMs = world.random.within(-5_000, 5_000);
   }
 
   /** The server's own clock, in whole milliseconds. */

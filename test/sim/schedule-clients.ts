@@ -46,7 +46,7 @@ export class ScheduleClients {
   begin(): void {
     const { world } = this.#around;
     for (let schedule = 1; schedule <= SCHEDULES; schedule++) {
-      world.after(world.random.between(0, FIRST_WITHIN_MS), () => this.#save(`s${schedule}`));
+      world.after(world.random.within(0, FIRST_WITHIN_MS), () => this.#save(`s${schedule}`));
     }
     this.#changeOn();
   }
@@ -70,8 +70,8 @@ export class ScheduleClients {
     const { random } = world;
     world.after(-Math.log(1 - random.next()) * this.#changeEveryMs, () => {
       if (this.#isOver) return;
-      const id = `s${random.whole(1, SCHEDULES)}`;
-      world.after(random.happens(IS_AT_FIRE) ? this.#untilFires(id) + random.between(0, FIRES_WITHIN_MS) : 0, () => {
+      const id = `s${random.between(1, SCHEDULES)}`;
+      world.after(random.happens(IS_AT_FIRE) ? this.#untilFires(id) + random.within(0, FIRES_WITHIN_MS) : 0, () => {
         if (!this.#isOver) this.#change(id);
       });
       this.#changeOn();
@@ -87,7 +87,7 @@ export class ScheduleClients {
 
   #change(id: string): void {
     const { random } = this.#around.world;
-    switch (random.pick(CHANGES)) {
+    switch (random.pickIfAny(CHANGES)) {
       case 'pause':
         this.#ask((intake) => intake.pauseSchedule(1, id));
         return;
@@ -127,18 +127,18 @@ export class ScheduleClients {
     const nowMs = Math.floor(this.#around.redis.exactMs());
     this.#revision += 1;
     return {
-      cron: isSameCalendar ? existing.cron : (random.pick(this.#calendars) ?? ''),
+      cron: isSameCalendar ? existing.cron : (random.pickIfAny(this.#calendars) ?? ''),
       destination: `http://scheduled-${id}.test/`,
       headers: { [REVISION]: [String(this.#revision)] },
-      delayMs: random.happens(0.2) ? random.whole(1, 1_500) : 0,
+      delayMs: random.happens(0.2) ? random.between(1, 1_500) : 0,
       windowMs: random.happens(0.2) ? 1_000 : 0,
-      misfire: random.pick(['once', 'all', 'skip']) ?? 'once',
+      misfire: random.pickIfAny(['once', 'all', 'skip']) ?? 'once',
       misfireWindowMs: 10_000,
-      overlap: random.pick(['allow', 'skip', 'queue']) ?? 'allow',
+      overlap: random.pickIfAny(['allow', 'skip', 'queue']) ?? 'allow',
       // Some for each occurrence, some for all of the schedule's, so that most of those are skipped.
-      keyTemplate: random.happens(0.2) ? (random.pick([`${id} {occurrence}`, id]) ?? null) : null,
-      startAtMs: random.happens(0.1) ? nowMs + random.whole(0, 5_000) : null,
-      endAtMs: random.happens(0.15) ? nowMs + random.whole(5_000, 25_000) : null,
+      keyTemplate: random.happens(0.2) ? (random.pickIfAny([`${id} {occurrence}`, id]) ?? null) : null,
+      startAtMs: random.happens(0.1) ? nowMs + random.between(0, 5_000) : null,
+      endAtMs: random.happens(0.15) ? nowMs + random.between(5_000, 25_000) : null,
       ...{ timeZone: null, anchorMs: null },
       ...{ method: 'POST', body: Buffer.from('s'), maxRetries: 1, retryDelay: '700', timeoutMs: 5_000 },
       ...{ callback: null, failureCallback: null, labels: [], redact: null, callerIp: null },
@@ -146,6 +146,6 @@ export class ScheduleClients {
   }
 
   #ask(request: (intake: NodeIntake) => Promise<unknown>): void {
-    this.#around.world.random.pick(this.#nodes())?.ask(request);
+    this.#around.world.random.pickIfAny(this.#nodes())?.ask(request);
   }
 }

@@ -108,12 +108,12 @@ export class Simulation {
     this.world = new World(seed);
     const { world } = this;
     const { random } = world;
-    const shards = settings.shards ?? random.whole(6, 14);
-    const lockCount = settings.lockServers ?? random.pick([0, 1, 3, 3]) ?? 0;
+    const shards = settings.shards ?? random.between(6, 14);
+    const lockCount = settings.lockServers ?? random.pickIfAny([0, 1, 3, 3]) ?? 0;
     const redis = new RedisServer(world, 'redis');
     const own = Array.from(
       { length: lockCount },
-      (_, index) => new RedisServer(world, `lock-${index}`, 1 + random.between(-0.003, 0.003)),
+      (_, index) => new RedisServer(world, `lock-${index}`, 1 + random.within(-0.003, 0.003)),
     );
     const kinds = settings.faults ?? EVERY_FAULT;
     this.around = {
@@ -149,12 +149,12 @@ export class Simulation {
   begin(): void {
     const { world, around, faults } = this;
     if (this.#mayGoBack) around.redis.rememberStates();
-    const nodes = this.#nodes ?? world.random.whole(2, 4);
+    const nodes = this.#nodes ?? world.random.between(2, 4);
     for (let node = 0; node < nodes; node++) faults.join();
     for (const clients of this.clients) clients.begin();
     // Those that joined at first may share evenly only when their grace is over.
     const calmMs = this.#mayNotMove ? 2 * TIMES.joinGraceMs : 0;
-    world.after(calmMs + world.random.between(4_000, 9_000), () => {
+    world.after(calmMs + world.random.within(4_000, 9_000), () => {
       this.checks.mayNotMove = this.#mayNotMove;
       faults.begin();
       if (this.#ownerlessMs !== undefined) this.checks.boundOwnerless(faults.nodes, this.#ownerlessMs);

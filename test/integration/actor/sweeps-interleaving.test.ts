@@ -9,9 +9,9 @@ import type { Message } from '../../../src/domain/message.js';
 import { scheduleEntry } from '../../../src/redis/keys.js';
 import { messageColumns, pending } from '../../../src/postgres/messages/message-columns.js';
 import { type MessageToPromote, messagesToPromote } from '../../../src/postgres/messages/sweep-reads.js';
-import { orders } from '../../support/merges.js';
-import { aMessage, openRecorder, type OpenRecorder } from '../../support/messages.js';
-import { claims, entry, EPOCH, openQueue, type OpenQueue } from '../../support/queue.js';
+import { orders } from '../../kit/merges.js';
+import { aMessage, openRecorder, type OpenRecorder } from '../../kit/messages.js';
+import { claims, entry, EPOCH, openQueue, type OpenQueue } from '../../kit/queue.js';
 
 let table: OpenRecorder;
 let open: OpenQueue;

@@ -3,9 +3,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { messageIdFloor } from '../../../src/domain/ids.js';
 import { dropOldPartitions } from '../../../src/postgres/partitions.js';
-import { planOf } from '../../support/plans.js';
-import { DAY, HOUR, MINUTE, Records } from '../../support/records.js';
-import { timestamp } from '../../support/timestamp.js';
+import { planOf } from '../../kit/plans.js';
+import { DAY, HOUR, MINUTE, Records } from '../../kit/records.js';
+import { timestamp } from '../../kit/timestamp.js';
 
 const NOW_MS = Date.parse('2026-06-17T12:00:00Z');
 

@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ScheduleChange } from '../../../src/domain/explain-facts.js';
-import { timestamp } from '../../support/timestamp.js';
-import { DAY, HOUR, MINUTE, Records, type RowSpec } from '../../support/records.js';
+import { timestamp } from '../../kit/timestamp.js';
+import { DAY, HOUR, MINUTE, Records, type RowSpec } from '../../kit/records.js';
 
 const NOW_MS = Date.parse('2026-06-17T12:30:00Z');
 /** The last hour that has come. */

@@ -5,8 +5,8 @@ import { messageIdFloor } from '../../../src/domain/ids.js';
 import { searchForLabels } from '../../../src/postgres/runs/labelled.js';
 import type { Given, StatementName } from '../../../src/postgres/database.js';
 import { filterParams } from '../../../src/postgres/messages/message-filter.js';
-import { planOf } from '../../support/plans.js';
-import { DAY, Records } from '../../support/records.js';
+import { planOf } from '../../kit/plans.js';
+import { DAY, Records } from '../../kit/records.js';
 
 const NOW_MS = Date.parse('2026-06-17T12:00:00Z');
 const HIGHEST_ID = 'f'.repeat(32);

@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pageSchedules, ALL_SCHEDULES } from '../../../src/postgres/schedules/schedule-pages.js';
 import type { Given, StatementName } from '../../../src/postgres/database.js';
-import { planOf } from '../../support/plans.js';
-import { Records } from '../../support/records.js';
+import { planOf } from '../../kit/plans.js';
+import { Records } from '../../kit/records.js';
 
 const NOW_MS = Date.parse('2026-06-17T12:00:00Z');
 

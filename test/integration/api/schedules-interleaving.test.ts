@@ -6,11 +6,11 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scheduleEntry } from '../../../src/redis/keys.js';
-import { timestamp } from '../../support/timestamp.js';
+import { timestamp } from '../../kit/timestamp.js';
 import { type ScheduleToPromote, schedulesToPromote } from '../../../src/postgres/messages/sweep-reads.js';
-import { orders } from '../../support/merges.js';
-import { openRecorder, type OpenRecorder } from '../../support/messages.js';
-import { EPOCH, openQueue, type OpenQueue } from '../../support/queue.js';
+import { orders } from '../../kit/merges.js';
+import { openRecorder, type OpenRecorder } from '../../kit/messages.js';
+import { EPOCH, openQueue, type OpenQueue } from '../../kit/queue.js';
 
 let table: OpenRecorder;
 let open: OpenQueue;

@@ -15,7 +15,7 @@ import {
   type BatchResult,
   saveScheduleBatch,
 } from '../../../src/postgres/schedules/schedule-batches.js';
-import { aMessage, openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { aMessage, openRecorder, type OpenRecorder } from '../../kit/messages.js';
 
 const DAY = 86_400_000;
 const WEEK = 7 * DAY;

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import pg from 'pg';
 import { encoderOf } from '../../../src/postgres/binary-arrays.js';
-import { freshDatabase, type FreshDatabase } from '../../support/stores.js';
+import { freshDatabase, type FreshDatabase } from '../../kit/stores.js';
 
 let database: FreshDatabase;
 let client: pg.Client;

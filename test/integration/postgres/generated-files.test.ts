@@ -6,8 +6,8 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { generatedFiles } from '../../../scripts/sql-types/generated-files.js';
 import { migrate } from '../../../src/postgres/migrate.js';
-import { openDatabase } from '../../support/node.js';
-import { freshDatabase, type FreshDatabase } from '../../support/stores.js';
+import { openDatabase } from '../../kit/node.js';
+import { freshDatabase, type FreshDatabase } from '../../kit/stores.js';
 
 const FOLDER = path.resolve(import.meta.dirname, '../../../src/postgres');
 

@@ -7,8 +7,8 @@ import { grantEpochs } from '../../../src/postgres/shards/epochs.js';
 import { type Fire, recordFires } from '../../../src/postgres/schedules/fires.js';
 import type { NewMessage } from '../../../src/postgres/messages/message-columns.js';
 import { changeScheduleState, saveSchedule } from '../../../src/postgres/schedules/schedules.js';
-import { openDatabase } from '../../support/node.js';
-import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { openDatabase } from '../../kit/node.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../kit/messages.js';
 
 const SHARD = 3;
 const SECOND = 1_000;

@@ -3,9 +3,9 @@
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { recordOutcomes } from '../../../src/postgres/messages/outcomes.js';
-import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
-import { openDatabase } from '../../support/node.js';
-import { planOf } from '../../support/plans.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../kit/messages.js';
+import { openDatabase } from '../../kit/node.js';
+import { planOf } from '../../kit/plans.js';
 
 let table: OpenRecorder;
 beforeAll(async () => {

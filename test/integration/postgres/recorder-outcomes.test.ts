@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Message } from '../../../src/domain/message.js';
 import { confirmCancels } from '../../../src/postgres/messages/cancels.js';
-import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../kit/messages.js';
 
 let table: OpenRecorder;
 beforeAll(async () => {

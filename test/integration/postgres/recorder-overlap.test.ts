@@ -4,8 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Message } from '../../../src/domain/message.js';
 import { messageColumns } from '../../../src/postgres/messages/message-columns.js';
 import { lookUntil, releaseHeld } from '../../../src/postgres/messages/outcomes.js';
-import { planOf } from '../../support/plans.js';
-import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { planOf } from '../../kit/plans.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../kit/messages.js';
 
 let table: OpenRecorder;
 let count = 0;
