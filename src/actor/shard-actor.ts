@@ -271,7 +271,7 @@ export class ShardActor {
     const epoch = await this.#parts.renewEpoch(this.shard, refusedEpoch);
     if (epoch !== null) return;
     if (this.#halted) return;
-    this.#log.warn({ epoch: refusedEpoch }, 'fenced: the shard has another owner');
+    this.#log.debug({ epoch: refusedEpoch }, 'fenced: the shard has another owner');
     this.#stopClaiming();
     this.#parts.onFenced(this.shard);
   }
