@@ -35,7 +35,7 @@ export const scheduleStatements: StatementModels = {
         ...row,
         state,
         next_fire_at: timeOrNull(nextFireAtMs),
-        updated_at: timeOf(nowMs),
+        updated_at: Math.max(row.updated_at, timeOf(nowMs)),
         generation: row.generation + 1,
         error: null,
       })),
@@ -129,7 +129,7 @@ function update(view: View, given: Saved): ScheduleRow[] {
     ...definitionOf(given),
     generation: row.generation + 1,
     anchor_at: timeOrNull(given.anchorAtMs) ?? row.anchor_at,
-    updated_at: timeOf(given.nowMs),
+    updated_at: Math.max(row.updated_at, timeOf(given.nowMs)),
     error: null,
   }));
 }

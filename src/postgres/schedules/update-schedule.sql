@@ -5,7 +5,8 @@
 --!type :misfire MisfirePolicy
 --!type :overlap OverlapPolicy
 update schedules set
-  shard = :shard, state = :state, next_fire_at = :nextFireAtMs::timestamptz, updated_at = :nowMs::timestamptz,
+  shard = :shard, state = :state, next_fire_at = :nextFireAtMs::timestamptz,
+  updated_at = greatest(updated_at, :nowMs::timestamptz),
   generation = generation + 1, cron = :cron, time_zone = :timeZone,
   destination = :destination, method = :method, headers = :headers, body = :body, max_retries = :maxRetries,
   timeout_ms = :timeoutMs, labels = :labels::text[], options = :options,

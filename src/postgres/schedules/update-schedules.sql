@@ -5,7 +5,8 @@
 --!type :misfires MisfirePolicy
 --!type :overlaps OverlapPolicy
 update schedules s set
-  shard = n.shard, state = n.state, next_fire_at = n.next_fire_at, updated_at = :nowMs::timestamptz,
+  shard = n.shard, state = n.state, next_fire_at = n.next_fire_at,
+  updated_at = greatest(s.updated_at, :nowMs::timestamptz),
   generation = s.generation + 1, cron = n.cron, time_zone = n.time_zone, destination = n.destination, method = n.method,
   headers = n.headers, body = n.body, max_retries = n.max_retries, timeout_ms = n.timeout_ms,
   labels = array(select jsonb_array_elements_text(n.labels)), options = n.options, delay_ms = n.delay_ms,
