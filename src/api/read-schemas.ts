@@ -111,41 +111,6 @@ export const exportParameters = query({
 
 export const idParameter = (name: string, description: string) => Type.Object({ [name]: Type.String({ description }) });
 
-const messageObject = Type.Object(
-  {
-    messageId: Type.String(),
-    url: Type.String(),
-    method: Type.String(),
-    header: Type.Record(Type.String(), Type.Array(Type.String())),
-    body: Type.Optional(Type.String()),
-    bodyBase64: Type.Optional(Type.String({ description: 'In place of body when it is not UTF-8.' })),
-    maxRetries: Type.Integer(),
-    notBefore: Type.Integer({ description: 'Due time, Unix milliseconds.' }),
-    createdAt: Type.Integer({ description: 'Unix milliseconds.' }),
-  },
-  { additionalProperties: true, description: 'A message; optional fields are left out, never null.' },
-);
-
-export const pendingObject = Type.Intersect([
-  messageObject,
-  Type.Object({
-    tier: Type.Union([Type.Literal('immediate'), Type.Literal('hot'), Type.Literal('cold')], {
-      description:
-        'How soon it is due: within CARILLON_IMMEDIATE_MS, within CARILLON_HORIZON_MS, or later. Cold ones are in PostgreSQL only',
-    }),
-  }),
-]);
-
-export const deadLetterObject = Type.Intersect([
-  messageObject,
-  Type.Object({
-    dlqId: Type.String(),
-    responseStatus: Type.Integer({ description: '0 when there was no answer.' }),
-    responseBody: Type.Optional(Type.String()),
-    responseBodyBase64: Type.Optional(Type.String()),
-  }),
-]);
-
 export const eventObject = Type.Object(
   {
     time: Type.Integer({ description: 'Unix milliseconds.' }),

@@ -1,15 +1,8 @@
 // What the routes of the record answer: the schemas of the OpenAPI document, and the types that the API, the CLI and the console page have from
-// them. Of ours it imports nothing, since the page is compiled without Node.js.
+// them.
 
 import { type Static, Type } from '@sinclair/typebox';
-
-/** Nobody changes what was answered. */
-const texts = Type.Unsafe<readonly string[]>(Type.Array(Type.String()));
-const headers = Type.Unsafe<Readonly<Record<string, readonly string[]>>>(
-  Type.Record(Type.String(), Type.Array(Type.String())),
-);
-const oneOf = <const Value extends string>(values: readonly Value[]) =>
-  Type.Unsafe<Value>({ type: 'string', enum: [...values] });
+import { headers, oneOf, texts } from './wire-values.js';
 
 const answerObject = Type.Object({
   headers: Type.Optional(headers),
