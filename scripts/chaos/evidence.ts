@@ -1,8 +1,8 @@
-import type { Life } from '../../test/kit/node-process.js';
 /**
  * What a chaos run leaves behind for its checker: plain data of witnesses that no node can talk to. Times are epoch ms of the machine's
  * clock, which is Redis's as well.
  */
+import type { Life } from '../../test/kit/node-process.js';
 
 /** One call as the receiver saw it. */
 export interface Call {

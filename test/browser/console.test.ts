@@ -277,9 +277,9 @@ describe.skipIf(program === null)('the console', () => {
 
     it('can be reached by Tab: first the content, then the places', async () => {
       await go('stores');
-      await page.getByText('Redis, Redis').waitFor();
+      await page.getByRole('heading', { name: 'Redis' }).waitFor();
       await page.reload();
-      await page.getByText('Redis, Redis').waitFor();
+      await page.getByRole('heading', { name: 'Redis' }).waitFor();
       const reached: string[] = [];
       for (let n = 0; n < 4; n += 1) {
         await page.keyboard.press('Tab');
