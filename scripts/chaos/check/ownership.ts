@@ -99,11 +99,11 @@ function failovers(
   return times;
 }
 
-/** By the logs: 'shards given' says which and how long giving took; the table says when each was granted next. */
+/** By the logs: 'shards handed over' says which and how long giving took; the table says when each was granted next. */
 function handovers(events: readonly NodeEvent[], grantsOf: ReadonlyMap<number, readonly Grant[]>): number[] {
   const times: number[] = [];
   for (const { msg, fields, atMs, identity } of events) {
-    if (msg !== 'shards given' || !Array.isArray(fields.shards)) continue;
+    if (msg !== 'shards handed over' || !Array.isArray(fields.shards)) continue;
     const durationMs = typeof fields.durationMs === 'number' ? fields.durationMs : 0;
     for (const shard of fields.shards as unknown[]) {
       const grants = grantsOf.get(Number(shard));

@@ -37,7 +37,7 @@ describe('failover', () => {
 describe('handover', () => {
   it('is measured from the moment the owner began to give', () => {
     const grants = [granted, { ...granted, epoch: 2, node: TWO, atMs: T0 + 20_060 }];
-    const given = { level: 30, msg: 'shards given', atMs: T0 + 20_030, fields: { shards: [0], durationMs: 20 } };
+    const given = { level: 30, msg: 'shards handed over', atMs: T0 + 20_030, fields: { shards: [0], durationMs: 20 } };
     const events = [{ ...given, node: 'node-1', identity: ONE }];
     expect(judgeOwnership(goodRun({ grants, events })).handoverMs).toMatchObject({ count: 1, max: 50 });
   });
