@@ -1,8 +1,8 @@
-// Which slot of a Redis Cluster has a key, and keys for given ranges of slots.
+// Computes the slot of a key in a Redis Cluster, and keys for given ranges of slots.
 
 import calculateSlot from 'cluster-key-slot';
 
-/** Says of a key whether it is meant. */
+/** Returns whether a key is selected. */
 export type KeyFilter = (key: string) => boolean;
 
 export const everyKey: KeyFilter = () => true;
