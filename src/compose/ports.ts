@@ -6,7 +6,7 @@ import type { ActorParts } from '../actor/actor-parts.js';
 import type { Config } from '../config.js';
 import type { HttpClient } from '../delivery/http-client.js';
 import type { RandomBytes, Clock, ProcessTime } from '../domain/clock.js';
-import type { IntakeOffers } from '../intake/node-intake.js';
+import type { IntakeEnqueuer } from '../intake/node-intake.js';
 import type { EpochAuthority, Fencing } from '../membership/fencing.js';
 import type { MembershipParts } from '../membership/membership.js';
 import type { ShardHolder } from '../membership/shard-holder.js';
@@ -47,6 +47,6 @@ export interface Replacements {
   readonly fencing?: (fencing: FencingOfHolder) => FencingOfHolder;
   readonly locks?: (locks: Locks, holder: ShardHolder) => LocksOfMembership;
   readonly roster?: (roster: RosterOfMembership) => RosterOfMembership;
-  readonly intakeOffers?: (enqueuer: IntakeOffers) => IntakeOffers;
+  readonly intakeOffers?: (enqueuer: IntakeEnqueuer) => IntakeEnqueuer;
   readonly actorParts?: (parts: ActorParts) => ActorParts;
 }
