@@ -1,4 +1,4 @@
-// What is known about a schedule around a moment, as far as `explain` looks at it.
+// The facts about a schedule around a moment that `explain` uses.
 
 import type { MessageId } from './ids.js';
 import type { MessageState } from './message.js';
@@ -8,7 +8,7 @@ export interface ScheduleChange {
   readonly atMs: number;
   readonly generation: number;
   readonly change: 'created' | 'edited' | 'paused' | 'resumed' | 'deleted' | 'ended';
-  /** The expression from then on; null where the log does not have it. */
+  /** The expression from then on; null when the log does not have it. */
   readonly cron: string | null;
   readonly timeZone: string | null;
 }
@@ -19,14 +19,14 @@ export interface OccurrenceRecord {
   readonly state: MessageState;
   readonly reason: string | null;
   readonly isDeadLetter: boolean;
-  /** It waits for the one before. */
+  /** Whether it waits for the occurrence before it. */
   readonly isHeld: boolean;
   readonly occurrenceAtMs: number | null;
   readonly coversUntilMs: number | null;
   readonly dueAtMs: number;
-  /** When it was recorded: fired. */
+  /** When it was fired and recorded. */
   readonly createdAtMs: number;
-  /** When its first attempt began. */
+  /** When its first attempt started. */
   readonly startedAtMs: number | null;
   readonly endedAtMs: number | null;
   readonly nextAttemptAtMs: number;
@@ -48,32 +48,32 @@ export interface FailedAttempt {
 export interface ShardGrant {
   readonly shard: number;
   readonly epoch: number;
-  /** The process that it was granted to last. */
+  /** The process to which it was granted last. */
   readonly node: string | null;
   readonly grantedAtMs: number | null;
 }
 
 export interface ExplainFacts {
-  /** The moment that is asked about. */
+  /** The moment to explain. */
   readonly atMs: number;
   readonly nowMs: number;
   /** Null when it is deleted. */
   readonly schedule: Schedule | null;
-  /** The oldest first, as far back as they are kept. */
+  /** The oldest first, as far back as they are stored. */
   readonly changes: readonly ScheduleChange[];
   readonly record: OccurrenceRecord | null;
   readonly attempts: readonly FailedAttempt[];
   readonly before: OccurrenceRecord | null;
   /** Of the schedule's shard. */
   readonly shard: ShardGrant | null;
-  /** Records are kept for so long. */
+  /** How long records are kept. */
   readonly retentionMs: number;
   readonly misfireGraceMs: number;
 }
 
-/** Something that was looked at, and what it shows. */
+/** A fact and what it shows. */
 export interface Evidence {
-  /** Null where it is of no one moment. */
+  /** Null when it has no single moment. */
   readonly atMs: number | null;
   readonly text: string;
 }
@@ -100,12 +100,12 @@ export interface Explanation {
   readonly verdict: Verdict;
   /** A sentence or two. */
   readonly text: string;
-  /** The nominal time that the moment is about; null when there is none. */
+  /** The nominal time at the moment; null when there is none. */
   readonly nominalAtMs: number | null;
   readonly messageId: MessageId | null;
-  /** The nearest nominal times before and after the moment, of the expression that was in force. */
+  /** The nearest nominal times before and after the moment, by the expression that was in force. */
   readonly beforeAtMs: number | null;
   readonly afterAtMs: number | null;
-  /** In the order of time, as far as each has one. */
+  /** In chronological order, as far as each has a time. */
   readonly evidence: readonly Evidence[];
 }
