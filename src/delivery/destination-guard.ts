@@ -108,6 +108,7 @@ export function checkDestinationUrl(text: string, what: string, options: Destina
   if (text.length > maxLength) throw refuse(`it has ${text.length} characters, at most ${maxLength} are allowed`);
   if (!/^https?:\/\//i.test(text)) throw refuse('endpoint has invalid scheme, add http:// or https://');
   // URL parsers drop these silently; the called URL would then differ from the signed one.
+  // eslint-disable-next-line no-control-regex
   if (/[\u0000-\u0020\u007f]/.test(text))
     throw refuse('it contains a blank or control character, which must be percent-encoded');
   const repaired = repairedPart(text);
