@@ -49,7 +49,7 @@ export class KnownPaths {
     }
     const allowed = [...methods].sort().join(', ');
     void reply.header('allow', allowed);
-    throw new CarillonError('METHOD_NOT_ALLOWED', `${path} does not support ${request.method}, only ${allowed}`);
+    throw new CarillonError('METHOD_NOT_ALLOWED', `${path} does not take ${request.method}, only ${allowed}`);
   }
 }
 

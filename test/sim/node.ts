@@ -64,7 +64,7 @@ const IS_LARGE = 0.2;
 const SMALL = Buffer.from('x');
 const LARGE = Buffer.alloc(TIMES.inlineMaxBytes + 1, 'x');
 /** That a store is unavailable is told as an error, and is none of the node. */
-const AWAY_LINES = /^PostgreSQL is unavailable|^Redis takes no work/;
+const AWAY_LINES = /^PostgreSQL is unavailable|^Redis accepts no work/;
 
 export class SimulatedNode {
   readonly process: Process;
