@@ -97,7 +97,7 @@ interface Dependencies {
   readonly closers: Closers;
 }
 
-function makePorts({ config, log, identity, stores, stats: diary, metrics, closers }: Dependencies): NodePorts {
+function makePorts({ config, log, identity, stores, stats, metrics, closers }: Dependencies): NodePorts {
   const { pools, clients, clock } = stores;
   const http = createHttpClient({
     time,
@@ -122,7 +122,7 @@ function makePorts({ config, log, identity, stores, stats: diary, metrics, close
     random,
     http,
     log,
-    hooks: makeHooks(metrics, diary, clock, log),
+    hooks: makeHooks(metrics, stats, clock, log),
   };
 }
 

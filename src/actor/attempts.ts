@@ -93,8 +93,8 @@ export class Attempts {
   }
 
   /**
-   * The stored callback of a large message omits what it would repeat of that message. When the message was deleted,
-   * the callback is sent without it.
+   * Adds the source to a callback of a large message, whose stored body omits it. When that message was deleted, the
+   * callback is sent without it.
    */
   async #withSource(message: Message, sourceOf: MessageId): Promise<Message> {
     const source = await this.#recorder.readMessage(sourceOf);

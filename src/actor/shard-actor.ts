@@ -1,13 +1,13 @@
 // The single worker of an owned shard: it sleeps until the next due time, claims, and processes what it claimed.
 //
 // It claims only while the node trusts its lease of the shard, by the node's own clock. When the shard moves to another
-// node it halts: it finishes what is in flight under the tokens of its claims, and the new owner leaves these entries
-// alone until the claims expire.
+// node it halts and finishes its deliveries in flight under their tokens; the new owner leaves them alone until the
+// claims expire.
 //
 // Life of a claim. A schedule is fired (firing.ts). A message whose entry carries a payload is on its first attempt and
-// is sent at once. Any other message is read from PostgreSQL first, and its row decides what to do. When the message is
-// still in flight on this node (Redis was emptied, or the claim expired unnoticed), the new claim only replaces the
-// token. Once the outcome is committed, the entry is settled.
+// is sent at once; any other is read from PostgreSQL first. A new claim of a message that is still in flight here
+// (Redis was emptied, or the claim expired) only replaces the token. Once the outcome is committed, the entry is
+// settled.
 
 import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
@@ -56,17 +56,12 @@ export class ShardActor {
   readonly #settlements: Settlements;
   readonly #freshness: PayloadFreshness;
   #epoch: number;
-  /** Small at first, so that many actors can claim at once what is due in many shards; grows while there is more. */
+  /** Small at first, so that actors of many shards can claim at once; grows while there is more. */
   #claimSize = FIRST_CLAIM;
   #halted = false;
-  /**
-   * Since when (by the process's clock) the actor has tried to claim without success because a store does not answer.
-   */
+  /** Since when (by the process's clock) claims have failed because a store does not answer. */
   #tryingSinceMs: number | null = null;
-  /**
-   * The soonest due time that arrived in the mailbox since the last claim was sent: its answer may not include that
-   * work.
-   */
+  /** The soonest due time in the mailbox since the last claim was sent, whose answer may not include that work. */
   #notifiedDueAtMs = Infinity;
   #idle: Deferred | null = null;
   #haltRequested = new Deferred();
@@ -92,7 +87,7 @@ export class ShardActor {
     return this.#epoch;
   }
 
-  /** Deliveries and firings under way. */
+  /** Deliveries and firings in flight. */
   get inFlight(): number {
     return this.#inFlightById.size;
   }
@@ -103,8 +98,7 @@ export class ShardActor {
   }
 
   /**
-   * For how long it has tried to claim without success; 0 when it succeeds, sleeps, or waits for PostgreSQL or the
-   * node's capacity.
+   * For how long claims have failed; 0 when they succeed, it sleeps, or waits for PostgreSQL or the node's capacity.
    */
   get stuckMs(): number {
     return this.#tryingSinceMs === null || !this.#parts.recorder.isAvailable
@@ -138,8 +132,7 @@ export class ShardActor {
   }
 
   /**
-   * Mailbox: Redis became unavailable. The actor claims nothing until the shard is renewed: the data that Redis has
-   * until then may be older than this node's epoch.
+   * Mailbox: Redis became unavailable. Until a renewal its data may be older than this epoch, so nothing is claimed.
    */
   suspend(): void {
     this.#freshness.suspend();
@@ -152,10 +145,7 @@ export class ShardActor {
     await this.#parts.queue.extendVisibility(this.shard, claims);
   }
 
-  /**
-   * Stops claiming; resolves when no claim is being made. The deliveries in flight are finished, and their visibility
-   * is extended meanwhile. May be called again.
-   */
+  /** Stops claiming; resolves when no claim is in progress. Deliveries in flight are finished. May be called again. */
   async halt(): Promise<void> {
     this.#stopClaiming();
     await this.#running;
@@ -260,10 +250,7 @@ export class ShardActor {
     }
   }
 
-  /**
-   * Acquires permits. The wait for the node's capacity does not count as being stuck. It ends when the actor halts,
-   * with no permits.
-   */
+  /** Acquires permits. The wait does not count as being stuck. It ends when the actor halts, with no permits. */
   async #acquirePermits(most: number): Promise<number> {
     const { semaphore, time } = this.#parts;
     const sinceMs = time.monotonicMs();
@@ -299,7 +286,7 @@ export class ShardActor {
     if (!this.#halted) await this.#wakeTimer.sleep(durationMs);
   }
 
-  /** Starts the work on a claim that was requested at a time. Each claim occupies one permit until it has completed. */
+  /** Starts the work on a claim that was requested at a time. It occupies one permit until it has completed. */
   #startWork(claim: Claim, requestedAtMs: number): void {
     const existing = this.#inFlightById.get(claim.id);
     if (existing?.isEnding === false) {
@@ -335,7 +322,7 @@ export class ShardActor {
     }
   }
 
-  /** An answered delivery that waits to be recorded needs no permit. */
+  /** Releases the permit of an answered delivery, which needs none while it waits to be recorded. */
   #releaseBeforeCommit(inFlight: InFlight): void {
     inFlight.isReleased = this.#parts.semaphore.releaseBeforeCommit();
   }
@@ -400,10 +387,7 @@ export class ShardActor {
     for (const { id, shard, dueAtMs } of released) this.#parts.enqueuer.enqueue(shard, { id, dueAtMs, payload: '' });
   }
 
-  /**
-   * Ends a claim; those of one tick go to Redis together. When Redis is unavailable, the claim expires, and the next
-   * claim reads PostgreSQL.
-   */
+  /** Ends a claim; those of one tick go to Redis together. When Redis is unavailable, the claim expires. */
   async #settle(id: string, inFlight: InFlight, backAtMs: number | null, payload = ''): Promise<void> {
     inFlight.isEnding = true;
     const at = backAtMs === null ? null : Math.ceil(backAtMs);

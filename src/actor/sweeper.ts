@@ -257,7 +257,7 @@ export class Sweeper {
     this.#summary.add(end);
   }
 
-  /** A sweep that failed is repeated soon; it goes on from the last completed horizon. */
+  /** Repeats a failed sweep soon, from the last completed horizon. */
   #failed(name: SweepName, timers: Timers, error: unknown): void {
     if (!(error instanceof CarillonError)) {
       this.#log.error({ err: error, sweep: name, shard: timers.actor.shard }, 'sweep failed');

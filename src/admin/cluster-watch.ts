@@ -292,7 +292,7 @@ export class ClusterWatch {
       .catch((error: unknown) => this.#parts.log.warn({ err: error }, 'a probe of the stores failed'));
   }
 
-  /** An error in the console does not affect the node. */
+  /** Logs errors of the console, which do not affect the node. */
   #safely(work: () => void): void {
     try {
       work();
@@ -301,7 +301,10 @@ export class ClusterWatch {
     }
   }
 
-  /** All nodes observe joining and leaving nodes, at slightly different times. */
+  /**
+   * Returns whether an event was published already: all nodes observe joining and leaving nodes, at slightly different
+   * times.
+   */
   #isKnown(event: ClusterEvent): boolean {
     return this.#events.some((known) => {
       if (known.id === event.id) return true;

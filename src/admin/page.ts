@@ -67,7 +67,7 @@ export class ConsolePage {
   }
 }
 
-/** Only files found here are served: no path of a request is looked up in the file system. */
+/** Reads all files. Only these are served: no path of a request is looked up in the file system. */
 async function readAll(folder: string): Promise<ReadonlyMap<string, PageFile>> {
   const found = await readdir(folder, { recursive: true, withFileTypes: true });
   const names = found

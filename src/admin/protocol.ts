@@ -332,7 +332,7 @@ export function applyDelta(picture: Picture, delta: Delta): Picture {
   };
 }
 
-/** Stored events of a node may arrive after later ones. */
+/** Sorts events by time: stored events of a node may arrive after later ones. */
 function inOrder(events: ClusterEvent[]): ClusterEvent[] {
   return events.sort((a, b) => a.atMs - b.atMs);
 }

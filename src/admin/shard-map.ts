@@ -87,7 +87,10 @@ export class ShardMap {
     entry.state = 'orphaned';
   }
 
-  /** The roster names no owner: the owner removed its name itself, since the names of dead nodes stay. */
+  /**
+   * Handles a shard without an owner in the roster: the owner removed its name itself, since the names of dead nodes
+   * stay.
+   */
   #release(entry: Shard, atMs: number): void {
     if (entry.owner === null || (entry.state === 'moving' && atMs - entry.movingSinceMs > this.#movingMaxMs)) {
       this.#orphan(entry);

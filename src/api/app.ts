@@ -176,7 +176,10 @@ function refuseWhileClosing(app: FastifyInstance, { health }: ApiServices): void
   });
 }
 
-/** HTTP/1.1 requires exactly one Host header: a proxy before this node may read two differently. */
+/**
+ * Refuses requests without exactly one Host header, which HTTP/1.1 requires: a proxy before this node may read two
+ * differently.
+ */
 function requireHost(app: FastifyInstance): void {
   app.addHook('onRequest', ({ raw }, _reply, done) => {
     const { httpVersion, rawHeaders } = raw;

@@ -179,7 +179,10 @@ class Upload {
     this.#refuse(new CarillonError('INVALID_REQUEST', `the body did not arrive whole: ${error.message}`));
   };
 
-  /** A client that declares a large body and sends slowly takes capacity from others. */
+  /**
+   * Refuses a body that arrives too slowly: a client that declares a large body and sends slowly takes capacity from
+   * others.
+   */
   #watchRate(): void {
     const { CARILLON_BODY_RATE_MIN_BYTES: rate, CARILLON_BODY_STALL_MS: everyMs } = this.#config;
     if (rate === 0) return;

@@ -156,7 +156,7 @@ function readRetryDelay(settings: RequestSettings, name: string): string | null 
   return text;
 }
 
-/** A timeout can only reduce the server's limit: a longer one counts as the limit. */
+/** Returns the timeout, which can only reduce the server's limit: a longer one counts as the limit. */
 function readTimeoutMs(settings: RequestSettings, name: string, config: Config): number | null {
   const text = valueOf(settings, name);
   if (text === null) return null;

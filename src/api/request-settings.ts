@@ -214,8 +214,9 @@ function collect(
 }
 
 /**
- * The official clients prefix every header of the user that is not `Upstash-…` with `Upstash-Forward-`. So a setting of
- * Carillon arrives as a header to forward but is meant as a setting; deliveries never forward such names.
+ * Forwards a header, or sets it when it is a setting of Carillon. The official clients prefix every header of the user
+ * that is not `Upstash-…` with `Upstash-Forward-`, so such a setting arrives as a header to forward; deliveries never
+ * forward these names.
  */
 function forwardOrSet(into: Collector, name: string, entry: Entry): void {
   if (!name.startsWith('carillon-')) into.forward('forwarded', name, entry);
@@ -232,7 +233,7 @@ function setCarillon(into: Collector, name: string, entry: Entry): void {
   throw new CarillonError('INVALID_REQUEST', `${shown(entry.name)} is no setting; did you mean ${nearest}?`);
 }
 
-/** Content-Type is always forwarded; everything else only in webhook mode (Upstash-Header-Forward: true). */
+/** Forwards Content-Type always, and everything else only in webhook mode (Upstash-Header-Forward: true). */
 function forwardOthers(into: Collector, others: readonly Entry[], authorizationIsOurs: boolean): void {
   const all = into.values.get('upstash-header-forward')?.toLowerCase() === 'true';
   for (const entry of others) {

@@ -10,9 +10,9 @@ import { setEnvironmentAdminToken } from '../postgres/tenants/tokens.js';
 const DEFAULT_TENANT = 'default';
 
 /**
- * The node that was started last decides which tokens of the environment are valid: in a rolling restart with new ones
- * the old ones become invalid when the first node starts with the new ones, also on nodes that still run with the old
- * ones.
+ * Ensures the default tenant and the tokens of the settings. The node that was started last decides which tokens of the
+ * environment are valid: in a rolling restart with new ones the old ones become invalid when the first node starts with
+ * the new ones, also on nodes that still run with the old ones.
  */
 export async function ensureAccess(
   database: Database,

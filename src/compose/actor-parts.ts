@@ -106,8 +106,8 @@ function makeAdmission({ config, time }: NodePorts): Admission {
 }
 
 /**
- * A claim must be worth its script, and permits must not be idle for long: gathers an eighth of the permits for a few
- * milliseconds.
+ * Returns how permits are gathered for a claim: it must be worth its script, but permits must not be idle for long, so
+ * an eighth of them for a few milliseconds.
  */
 function gathering(config: Config): { slots: number; forMs: number } {
   return { slots: Math.ceil(config.CARILLON_CONCURRENCY / 8), forMs: 3 };

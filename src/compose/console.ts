@@ -47,7 +47,7 @@ interface ConsoleParts {
 type MadeParts = ConsoleParts & { readonly channels: ConsoleChannels };
 
 export function makeConsole(dependencies: ConsoleParts): NodeConsole {
-  const { config, identity, redis, time, core, stats: diary } = dependencies;
+  const { config, identity, redis, time, core, stats } = dependencies;
   const channels = new ConsoleChannels(redis, core.subscriptions, config.CARILLON_REDIS_PREFIX);
   const parts = { ...dependencies, channels };
   const watch = makeWatch(parts, (by, fresh) => {
@@ -59,8 +59,8 @@ export function makeConsole(dependencies: ConsoleParts): NodeConsole {
     watch.hear(report);
     channels.pulse(JSON.stringify(report));
   });
-  diary.onView = (view) => watch.rosterRead(view);
-  diary.events.listen((event, isOurs) => {
+  stats.onView = (view) => watch.rosterRead(view);
+  stats.events.listen((event, isOurs) => {
     watch.happened(event);
     if (isOurs) statsPublisher.happened(event);
   });
@@ -130,14 +130,14 @@ function makeWatch(parts: MadeParts, ask: (by: string, fresh: boolean) => void):
 }
 
 function makeStatsPublisher(parts: ConsoleParts, tell: (report: NodeReport) => void): StatsPublisher {
-  const { config, log, identity, redis, time, stats: diary } = parts;
-  const { holder, sweeper, recorder, enqueuer: offers } = parts.core;
+  const { config, log, identity, redis, time, stats } = parts;
+  const { holder, sweeper, recorder, enqueuer } = parts.core;
   return new StatsPublisher({
     log,
     node: identity,
     time,
-    figures: diary.figures,
-    events: diary.events,
+    figures: stats.figures,
+    events: stats.events,
     levels: {
       inFlight: () => holder.inFlight,
       capacity: config.CARILLON_CONCURRENCY,
@@ -146,7 +146,7 @@ function makeStatsPublisher(parts: ConsoleParts, tell: (report: NodeReport) => v
       isTableUp: () => recorder.isAvailable,
       isQueueUp: () => redis.status === 'ready',
       tableBacklog: () => GROUPS.reduce((sum, kind) => sum + recorder.backlog(kind), 0),
-      enqueuer: () => offers.backlog,
+      enqueuer: () => enqueuer.backlog,
     },
     readLevels: (shards) => readLevels(redis, config.CARILLON_REDIS_PREFIX, shards),
     tell,

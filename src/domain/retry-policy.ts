@@ -97,8 +97,8 @@ function requestedDelayMs(
 ): number | null {
   const retryAfterMs = usableDelayMs(headers['retry-after']?.[0], nowMs);
   if (retryAfterMs !== null) return retryAfterMs;
-  // Receivers send the resets of several limits at once and do not tell which was reached; after the longest all of
-  // them are over.
+  // Receivers send the resets of several limits at once without naming the one that was reached; after the longest all
+  // of them are over.
   let longestMs: number | null = null;
   for (const name of RATE_LIMIT_HEADERS) {
     const delayMs = usableDelayMs(headers[name]?.[0], nowMs);

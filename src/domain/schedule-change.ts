@@ -71,7 +71,7 @@ function sameCalendar(a: Calendar, b: Calendar): boolean {
   return isSame && isSameAnchor(a, b);
 }
 
-/** An omitted anchor means the existing one. */
+/** Returns whether two anchors are equal; an omitted anchor means the existing one. */
 function isSameAnchor(a: Pick<Calendar, 'anchorMs'>, b: Pick<Calendar, 'anchorMs'>): boolean {
   return b.anchorMs === null || a.anchorMs === b.anchorMs;
 }
@@ -96,7 +96,7 @@ function byName([a]: [string, unknown], [b]: [string, unknown]): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** PostgreSQL returns the keys of jsonb in an order of its own. */
+/** Sorts the keys of an object: PostgreSQL returns the keys of jsonb in an order of its own. */
 function sortedKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortedKeys);
   if (typeof value !== 'object' || value === null) return value;

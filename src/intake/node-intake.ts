@@ -231,7 +231,7 @@ export class NodeIntake implements Intake {
     this.#enqueuer.enqueue(shard, { id, dueAtMs, payload, createdAtMs });
   }
 
-  /** PostgreSQL stores whole milliseconds. */
+  /** Returns the time in whole milliseconds, as PostgreSQL stores it. */
   #nowMs(): number {
     return Math.ceil(this.#clock.nowMs());
   }

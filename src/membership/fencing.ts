@@ -78,9 +78,9 @@ export class Fencing {
   }
 
   /**
-   * A shard must be refilled when its state was missing, was written in another run of Redis (lua/fence.lua), or was
-   * newer than PostgreSQL, as after a backup of PostgreSQL was restored. In the last case its epoch is raised above the
-   * one in Redis.
+   * Installs granted epochs in Redis. A shard must be refilled when its state was missing, was written in another run
+   * of Redis (lua/fence.lua), or was newer than PostgreSQL, as after a backup of PostgreSQL was restored. In the last
+   * case its epoch is raised above the one in Redis.
    */
   async #install(granted: ReadonlyMap<number, number>): Promise<Fenced> {
     const epochs = new Map(granted);

@@ -55,27 +55,18 @@ export interface MembershipParts {
   readonly log: Logger;
 }
 
-/**
- * A shard that is free in the roster but locked is being acquired by another node, or the lock of a dead owner has not
- * expired yet: the delay before the next look.
- */
+/** The delay before the next look at a shard that is free in the roster but locked: another node acquires it. */
 const LOCKED_PAUSE_MS = 100;
 /** By then the transaction that blocked a shard has ended, or was found to be idle. */
 const GRANT_PAUSE_MS = 30;
-/**
- * A requested heartbeat, as when shards became free, does not extend leases again that were extended within this
- * fraction of a heartbeat.
- */
+/** A requested heartbeat does not extend leases that were extended within this fraction of a heartbeat. */
 const FRESH_OF_HEARTBEAT = 0.5;
 /**
  * Heartbeats in which the other nodes can report that they are unhealthy too, counted from when the lock servers have
  * been unavailable for a lease.
  */
 const PATIENCE_HEARTBEATS = 3;
-/**
- * The same, counted from when PostgreSQL became unavailable. Together with the time in which that is noticed this is
- * less than a lease.
- */
+/** The same, counted from when PostgreSQL became unavailable; with the time to notice it, less than a lease. */
 const POSTGRES_PATIENCE_HEARTBEATS = 2;
 /** The time limit of a probe of PostgreSQL, as a fraction of a lease. */
 const PROBE_OF_LEASE = 0.1;
@@ -94,10 +85,10 @@ export class Membership {
   #heartbeatRunning: Promise<boolean> | null = null;
   #isHeartbeatRequested = false;
   #cancelHeartbeat: Cancel = () => undefined;
-  /** Shards that are being acquired or handed over: this node has their locks without an actor for a while. */
+  /** Shards that are being acquired or handed over: their locks have no actor here for a while. */
   readonly #moving = new Set<number>();
   #rebalancing: Promise<void> | null = null;
-  /** Run concurrently: acquiring the shards that one node released need not wait for those of another. */
+  /** Acquisitions run concurrently: those of one former owner need not wait for those of another. */
   readonly #acquisitions = new Set<Promise<unknown>>();
   #isRebalanceRequested = false;
   readonly #settled = new Deferred();

@@ -182,7 +182,8 @@ export class Enqueuer {
   }
 
   /**
-   * A function of its own, so that its closure references only the bare entries and does not keep the payloads alive.
+   * Returns the retry of an update. A separate function, so that the closure references only the bare entries and does
+   * not keep the payloads in memory.
    */
   #sendLater(shard: number, bare: readonly QueueEntry[]): () => Promise<void> {
     return () => this.#send(shard, bare);

@@ -208,8 +208,8 @@ export class ShardQueue {
   }
 
   /**
-   * `in-part`: Redis is full; the schedules are at their next times, and some messages had no room and must be enqueued
-   * again.
+   * Fires schedules. `in-part`: Redis is full; the schedules are at their next times, and some messages had no room and
+   * must be enqueued again.
    */
   async fire(shard: number, epoch: number, firings: readonly Firing[]): Promise<'fired' | 'in-part' | Refusal> {
     const args = firings.flatMap(({ entry, token, nextAtMs, generation, messages }) => [

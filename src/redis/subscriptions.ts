@@ -29,13 +29,18 @@ export class Subscriptions {
     this.#onRenewed.push(call);
   }
 
-  /** Rejects when Redis is unavailable; the channels are then subscribed to as soon as it is available again. */
+  /**
+   * Subscribes to channels. Rejects when Redis is unavailable; the channels are then subscribed to as soon as it is
+   * available again.
+   */
   async add(channels: readonly string[]): Promise<void> {
     for (const channel of channels) this.#channels.add(channel);
     await this.#client.subscribe(...channels);
   }
 
-  /** Rejects when Redis is unavailable; then the channels are gone with the connection. */
+  /**
+   * Unsubscribes from channels. Rejects when Redis is unavailable; the subscriptions then ended with the connection.
+   */
   async remove(channels: readonly string[]): Promise<void> {
     for (const channel of channels) this.#channels.delete(channel);
     await this.#client.unsubscribe(...channels);

@@ -26,10 +26,10 @@ export interface Rescued extends Swept {
 }
 
 /**
- * `overdueMs`: how late work must be to count as lost; 0 right after an acquisition, which looks for messages only.
- * `position`: returned by the previous pass. `acquiredAtMs`: when the shard was acquired or its epoch renewed. A node
- * that recorded occurrences before that without queueing them is fenced by now and can no longer bring a payload.
- * Occurrences of the present epoch may be on their way, and so may clients' messages.
+ * Rescues work of a shard. `overdueMs`: how late work must be to count as lost; 0 right after an acquisition, which
+ * looks for messages only. `position`: returned by the previous pass. `acquiredAtMs`: when the shard was acquired or
+ * its epoch renewed. A node that recorded occurrences before that without queueing them is fenced by now and can no
+ * longer bring a payload. Occurrences of the present epoch may be on their way, and so may clients' messages.
  */
 export async function rescue(
   parts: SweepParts,
