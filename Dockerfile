@@ -12,6 +12,7 @@ COPY cli ./cli
 COPY cluster ./cluster
 COPY scripts ./scripts
 COPY bench ./bench
+COPY test/kit ./test/kit
 COPY test/sim ./test/sim
 COPY web ./web
 RUN npm run build

@@ -20,7 +20,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...elsewhere],
-    globalSetup: withStores ? ['test/support/global-setup.ts'] : [],
+    globalSetup: withStores ? ['test/kit/global-setup.ts'] : [],
     pool: 'forks',
     // Loading the code anew for each file cost a minute of the whole run, and no test leaves anything behind in it.
     isolate: false,

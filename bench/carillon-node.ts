@@ -1,16 +1,13 @@
 /** Carillon's side: a node as `npm start` runs it, a process of its own, and a client that publishes in batches. */
-import { spawn } from 'node:child_process';
-import { createWriteStream } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { untilReady } from '../cluster/nodes/node-process.js';
+import { NodeProcess } from '../test/kit/node-process.js';
 import { freePort } from '../cluster/system/ports.js';
 import { now } from './harness.js';
 import { bodyOf, SIGNING_KEY } from './signed-post.js';
 import { DUE_HEADER } from './receiver-headers.js';
 import type { BenchStores } from './stores.js';
 
-const MAIN = fileURLToPath(new URL('../node.js', import.meta.url));
 const TOKEN = 'bench-token-0123456789';
 const ADMIN_TOKEN = 'bench-admin-token-0123456789';
 const BATCH_ITEMS = 500;
@@ -53,29 +50,24 @@ export async function startCarillon(
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const startedAtMs = now();
-  const child = spawn(process.execPath, [...nodeArguments, MAIN], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    env: {
-      PATH: process.env.PATH ?? '',
+  const log = openSync(path.join(stores.folder, 'node.log'), 'a', 0o600);
+  const node = new NodeProcess({
+    name,
+    port,
+    nodeArguments,
+    environment: () => ({
       ...environment(stores, port, concurrency),
       CARILLON_NODE_NAME: name,
       ...stores.nodeSettings,
       ...settings,
-    },
-  });
-  const log = createWriteStream(path.join(stores.folder, 'node.log'), { flags: 'a' });
-  child.stdout.pipe(log, { end: false });
-  child.stderr.pipe(log, { end: false });
-  let running = true;
-  const ended = new Promise<void>((resolve) =>
-    child.once('close', () => {
-      running = false;
-      resolve();
     }),
-  );
-  if (!(await untilReady(url, ended))) throw new Error(`the node did not start; see ${String(log.path)}`);
+    output: () => log,
+    describe: () => `see ${path.join(stores.folder, 'node.log')}`,
+  });
+  await node.start();
+  closeSync(log);
   return {
-    pid: child.pid ?? -1,
+    pid: node.life.pid,
     port,
     url,
     startedAtMs,
@@ -88,9 +80,7 @@ export async function startCarillon(
       await call(url, 'DELETE', `/v2/schedules/${id}`);
     },
     stop: async () => {
-      if (running) child.kill('SIGTERM');
-      await ended;
-      log.end();
+      if (!node.isDown) await node.sigterm();
     },
   };
 }

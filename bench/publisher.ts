@@ -5,9 +5,8 @@ import { Pool } from 'undici';
 import { messageId } from '../src/domain/ids.js';
 import type { Message } from '../src/domain/message.js';
 import { shardOfMessage } from '../src/domain/shard.js';
-import { withBinaryArrays } from '../src/postgres/binary-arrays.js';
+import { statement } from '../src/postgres/database.js';
 import { messageColumns, pending } from '../src/postgres/messages/message-columns.js';
-import { sql } from '../src/postgres/sql.js';
 import { randomBytes } from 'node:crypto';
 import { openQueue, redisConnection } from './bullmq-queue.js';
 import { bearer, itemOf } from './carillon-node.js';
@@ -87,8 +86,7 @@ async function expectOk(status: number, body: { text(): Promise<string> }): Prom
 async function insertSender(): Promise<Send> {
   const pool = new pg.Pool({ connectionString: options.url, max: options.lanes });
   await pool.query('select 1');
-  const text = sql('insert-new-messages');
-  return (messages) => pool.query({ text, values: withBinaryArrays(text, messageColumns(messages.map(rowOf))) });
+  return (messages) => pool.query(statement('insert-new-messages', messageColumns(messages.map(rowOf))));
 }
 
 function rowOf({ index, dueAtMs }: Due): ReturnType<typeof pending> {

@@ -1,20 +1,11 @@
 /** `carillon keys|tenant …`, with the tokens of tokens.ts: who may call, and by what receivers know us. */
 import type { Command } from 'commander';
+import type { SigningKeysShown, TenantShown } from '../src/api/access-schemas.js';
 import { first, type Runner, type Session } from './session.js';
 import { fields } from './table.js';
 import { line } from './text.js';
 import { time } from './times.js';
 import { addTokens } from './tokens.js';
-
-interface Keys {
-  readonly current: string;
-  readonly next: string;
-}
-
-interface Tenant {
-  readonly name: string;
-  readonly createdAt: number;
-}
 
 export function addAccess(program: Command, run: Runner): void {
   addKeys(program, run);
@@ -36,7 +27,7 @@ function addKeys(program: Command, run: Runner): void {
 
 function keys(method: string, path: string) {
   return async (session: Session): Promise<void> => {
-    const answer = (await session.api.call(method, path)) as Keys;
+    const answer = (await session.api.call(method, path)) as SigningKeysShown;
     session.show(answer, () =>
       fields([
         ['current', answer.current],
@@ -55,7 +46,7 @@ function addTenants(program: Command, run: Runner): void {
       run(async (session, _options, operands) => {
         const tenant = (await session.api.call('POST', '/admin/tenants', {
           json: { name: first(operands) },
-        })) as Tenant;
+        })) as TenantShown;
         session.show(tenant, () => line`created ${tenant.name}; a token: carillon token create ${tenant.name}`);
       }),
     );
@@ -64,7 +55,7 @@ function addTenants(program: Command, run: Runner): void {
     .description('all tenants')
     .action(
       run(async (session) => {
-        const tenants = (await session.api.call('GET', '/admin/tenants')) as Tenant[];
+        const tenants = (await session.api.call('GET', '/admin/tenants')) as TenantShown[];
         session.show(tenants, () =>
           session.table(
             [

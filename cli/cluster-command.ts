@@ -1,5 +1,6 @@
 /** `carillon nodes`, `carillon shards`, `carillon node …`: who is in the cluster, who owns what, and one node's coming and going. */
 import type { Command } from 'commander';
+import type { NodeShown, ShardShown } from '../src/api/access-schemas.js';
 import { shardRanges } from '../src/domain/shard-ranges.js';
 import { CliError } from './io.js';
 import { localNodes, startLocalNode, type LocalNode } from './local-cluster.js';
@@ -7,27 +8,11 @@ import { first, type Runner, type Session } from './session.js';
 import { duration } from './times.js';
 import { line } from './text.js';
 
-interface Node {
-  readonly id: string;
-  readonly name: string;
-  readonly uptimeMs: number;
-  readonly heardMs: number;
-  readonly shards: number;
-  readonly draining: boolean;
-}
-
-interface Shard {
-  readonly shard: number;
-  readonly owner: string | null;
-  readonly node: string | null;
-  readonly epoch: number;
-}
-
 /** A line of the table of nodes: a member of the cluster, a process that the launcher knows, or both. */
 interface NodeRow {
   readonly name: string;
   readonly state: string;
-  readonly member?: Node | undefined;
+  readonly member?: NodeShown | undefined;
   readonly local?: LocalNode | undefined;
 }
 
@@ -52,9 +37,9 @@ export function addCluster(program: Command, run: Runner): void {
 
 async function listNodes(session: Session): Promise<void> {
   const local = localNodes(session.home);
-  let answer: { nodes: Node[] };
+  let answer: { nodes: NodeShown[] };
   try {
-    answer = (await session.api.call('GET', '/admin/nodes')) as { nodes: Node[] };
+    answer = (await session.api.call('GET', '/admin/nodes')) as { nodes: NodeShown[] };
   } catch (error) {
     // With no node left nobody can answer, and then this is what one wants to know.
     const ended = local.filter(({ state }) => state === 'ended');
@@ -101,7 +86,7 @@ async function listNodes(session: Session): Promise<void> {
 }
 
 /** One that was killed is a member until its lease lapses; then only the launcher knows it. */
-function nodeRows(members: readonly Node[], local: readonly LocalNode[]): NodeRow[] {
+function nodeRows(members: readonly NodeShown[], local: readonly LocalNode[]): NodeRow[] {
   const rows = members.map((member): NodeRow => {
     const known = local.find(({ name }) => name === member.name);
     const state = known?.state === 'ended' ? 'ended' : member.draining ? 'draining' : 'active';
@@ -118,7 +103,7 @@ function nodeRows(members: readonly Node[], local: readonly LocalNode[]): NodeRo
 }
 
 async function listShards(session: Session): Promise<void> {
-  const answer = (await session.api.call('GET', '/admin/shards')) as { shards: Shard[] };
+  const answer = (await session.api.call('GET', '/admin/shards')) as { shards: ShardShown[] };
   const owners = [...new Set(answer.shards.map(({ owner }) => owner))];
   const rows = owners
     .map((owner) => {
@@ -149,7 +134,7 @@ function span(epochs: readonly number[]): string {
 
 async function drain(session: Session, _options: unknown, operands: readonly string[]): Promise<void> {
   const wanted = first(operands);
-  const { nodes } = (await session.api.call('GET', '/admin/nodes')) as { nodes: Node[] };
+  const { nodes } = (await session.api.call('GET', '/admin/nodes')) as { nodes: NodeShown[] };
   const found = nodes.filter(({ id, name }) => name === wanted || id === wanted);
   const [node] = found;
   if (node === undefined) {

@@ -1,5 +1,6 @@
 /** `carillon dlq …`: what failed for good is read, sent again, or taken off the list. */
 import type { Command } from 'commander';
+import type { DeadLetterShown } from '../src/api/message-schemas.js';
 import { CliError, usageError } from './io.js';
 import { pagesFrom, type Paged } from './pages.js';
 import { collect } from './request-options.js';
@@ -25,23 +26,6 @@ interface ListOptions extends DlqFilterOptions {
 
 interface BulkOptions extends DlqFilterOptions {
   readonly all?: true;
-}
-
-interface Letter {
-  readonly dlqId: string;
-  readonly messageId: string;
-  readonly url: string;
-  readonly method: string;
-  readonly scheduleId?: string;
-  readonly labels?: readonly string[];
-  readonly notBefore: number;
-  readonly createdAt: number;
-  readonly maxRetries: number;
-  readonly responseStatus: number;
-  readonly responseError?: string;
-  readonly responseBody?: string;
-  readonly body?: string;
-  readonly bodyBase64?: string;
 }
 
 const PAGE_MAX = 100;
@@ -79,12 +63,12 @@ function queryOf({ schedule, label, destination, status, from, to }: DlqFilterOp
 }
 
 interface LetterPage extends Paged {
-  readonly messages: readonly Letter[];
+  readonly messages: readonly DeadLetterShown[];
 }
 
 async function list(session: Session, options: ListOptions): Promise<void> {
   const count = readCount(options.count);
-  const messages: Letter[] = [];
+  const messages: DeadLetterShown[] = [];
   let cursor: string | undefined;
   const read = async (from: string | undefined): Promise<LetterPage> => {
     const query = { ...queryOf(options), count: String(Math.min(count - messages.length, PAGE_MAX)), cursor: from };
@@ -102,7 +86,7 @@ async function list(session: Session, options: ListOptions): Promise<void> {
   });
 }
 
-function listText(deadLetters: readonly Letter[], session: Session): string {
+function listText(deadLetters: readonly DeadLetterShown[], session: Session): string {
   return session.table(
     [
       { title: 'FAILED', cell: (letter) => time(failedAtMs(letter), session.zone), drop: 5 },
@@ -118,16 +102,16 @@ function listText(deadLetters: readonly Letter[], session: Session): string {
 }
 
 /** A dead letter's id begins with the time of its failure. */
-function failedAtMs({ dlqId }: Letter): number {
+function failedAtMs({ dlqId }: DeadLetterShown): number {
   return Number(dlqId.split('-')[0]);
 }
 
 async function get(session: Session, _options: unknown, operands: readonly string[]): Promise<void> {
-  const letter = (await session.api.call('GET', `/v2/dlq/${encodeURIComponent(first(operands))}`)) as Letter;
+  const letter = (await session.api.call('GET', `/v2/dlq/${encodeURIComponent(first(operands))}`)) as DeadLetterShown;
   session.show(letter, () => letterText(letter, session));
 }
 
-function letterText(letter: Letter, { zone }: Session): string {
+function letterText(letter: DeadLetterShown, { zone }: Session): string {
   const answer = letter.responseBody;
   const base64 = letter.bodyBase64;
   const text = fields([

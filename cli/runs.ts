@@ -1,8 +1,15 @@
 /** `carillon runs` and `carillon run`: did it run, and what did it do. */
 import type { Command } from 'commander';
+import type {
+  FailedAttemptShown,
+  RunCountsShown,
+  RunDetailShown,
+  RunPageShown,
+  RunShown,
+} from '../src/api/run-schemas.js';
 import { formatDuration } from '../src/domain/duration.js';
 import { usageError } from './io.js';
-import { pagesFrom, type Paged } from './pages.js';
+import { pagesFrom } from './pages.js';
 import { collect } from './request-options.js';
 import { first, type Runner, type Session } from './session.js';
 import { fields, type Column } from './table.js';
@@ -20,53 +27,6 @@ interface RunsOptions {
   readonly count: string;
   readonly cursor?: string;
   readonly summary?: true;
-}
-
-interface Answer {
-  readonly body?: string;
-  readonly bodyBase64?: string;
-}
-
-interface Attempt {
-  readonly attempt: number;
-  readonly startedAt: string;
-  readonly status?: number;
-  readonly error?: string;
-  readonly nextAttemptAt?: string;
-}
-
-interface Run {
-  readonly messageId: string;
-  readonly kind: string;
-  readonly state: string;
-  readonly reason?: string;
-  readonly scheduleId?: string;
-  readonly occurrence?: string;
-  readonly coversUntil?: string;
-  readonly key?: string;
-  readonly labels?: readonly string[];
-  readonly dueAt: string;
-  readonly createdAt: string;
-  readonly startedAt?: string;
-  readonly endedAt?: string;
-  readonly latenessMs?: number;
-  readonly nextAttemptAt?: string;
-  readonly attempts: number;
-  readonly maxRetries: number;
-  readonly status?: number;
-  readonly error?: string;
-  readonly response?: Answer;
-  readonly destination: string;
-  readonly method: string;
-  readonly node?: string;
-  readonly dlqId?: string;
-  readonly sourceMessageId?: string;
-}
-
-interface RunDetail extends Run {
-  readonly request: Readonly<Record<string, unknown>>;
-  readonly timeoutMs: number;
-  readonly failedAttempts: readonly Attempt[];
 }
 
 const DEFAULT_COUNT = 50;
@@ -105,10 +65,6 @@ async function runs(session: Session, options: RunsOptions): Promise<void> {
   });
 }
 
-interface RunPage extends Paged {
-  readonly runs: readonly Run[];
-}
-
 type Filter = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** Page by page: one may have fewer runs than it was asked for and still not be the last. */
@@ -117,12 +73,12 @@ async function collectRuns(
   filter: Filter,
   count: number,
   from: string | undefined,
-): Promise<{ runs: Run[]; cursor?: string }> {
-  const found: Run[] = [];
+): Promise<{ runs: RunShown[]; cursor?: string }> {
+  const found: RunShown[] = [];
   let cursor: string | undefined;
-  const read = async (after: string | undefined): Promise<RunPage> => {
+  const read = async (after: string | undefined): Promise<RunPageShown> => {
     const query = { ...filter, count: String(Math.min(count - found.length, PAGE_MAX)), cursor: after };
-    return (await session.api.call('GET', '/v2/runs', { query })) as RunPage;
+    return (await session.api.call('GET', '/v2/runs', { query })) as RunPageShown;
   };
   for await (const page of pagesFrom(read, from)) {
     found.push(...page.runs);
@@ -133,7 +89,7 @@ async function collectRuns(
 }
 
 async function summary(session: Session, query: Filter): Promise<void> {
-  const counts = (await session.api.call('GET', '/v2/runs/counts', { query })) as Record<string, number>;
+  const counts = (await session.api.call('GET', '/v2/runs/counts', { query })) as RunCountsShown;
   session.show(counts, () =>
     session.table(
       [
@@ -146,7 +102,7 @@ async function summary(session: Session, query: Filter): Promise<void> {
   );
 }
 
-function columns(session: Session): Column<Run>[] {
+function columns(session: Session): Column<RunShown>[] {
   return [
     { title: 'DUE', cell: (run) => time(run.dueAt, session.zone), drop: 9 },
     { title: 'STATE', cell: (run) => run.state, paint: session.paintState },
@@ -161,18 +117,18 @@ function columns(session: Session): Column<Run>[] {
   ];
 }
 
-function note(run: Run): string {
+function note(run: RunShown): string {
   if (run.reason !== undefined) return run.reason;
   if (run.state !== 'delivered' && run.error !== undefined) return run.error;
   return run.kind === 'message' || run.kind === 'occurrence' ? '' : run.kind;
 }
 
 async function detail(session: Session, _options: unknown, operands: readonly string[]): Promise<void> {
-  const run = (await session.api.call('GET', `/v2/runs/${encodeURIComponent(first(operands))}`)) as RunDetail;
+  const run = (await session.api.call('GET', `/v2/runs/${encodeURIComponent(first(operands))}`)) as RunDetailShown;
   session.show(run, () => [runText(run, session), attemptsText(run, session), answerText(run)].join(''));
 }
 
-function runText(run: RunDetail, { zone }: Session): string {
+function runText(run: RunDetailShown, { zone }: Session): string {
   return fields([
     ['message', run.messageId],
     ['kind', run.kind],
@@ -200,9 +156,9 @@ function runText(run: RunDetail, { zone }: Session): string {
   ]);
 }
 
-function attemptsText({ failedAttempts }: RunDetail, session: Session): string {
+function attemptsText({ failedAttempts }: RunDetailShown, session: Session): string {
   if (failedAttempts.length === 0) return '';
-  const columns: Column<Attempt>[] = [
+  const columns: Column<FailedAttemptShown>[] = [
     { title: 'FAILED', cell: ({ attempt }) => String(attempt), align: 'right' },
     { title: 'STARTED', cell: ({ startedAt }) => exactTime(startedAt, session.zone) ?? '' },
     { title: 'STATUS', cell: ({ status }) => String(status ?? ''), align: 'right', drop: 2 },
@@ -213,13 +169,13 @@ function attemptsText({ failedAttempts }: RunDetail, session: Session): string {
 }
 
 /** The first bytes of what the receiver answered. */
-function answerText({ response }: RunDetail): string {
+function answerText({ response }: RunDetailShown): string {
   if (response?.body !== undefined) return `\nanswer:\n${safeLines(response.body).join('\n')}\n`;
   if (response?.bodyBase64 === undefined) return '';
   return `\nanswer: ${Buffer.from(response.bodyBase64, 'base64').length} bytes that are no text (--json shows them)\n`;
 }
 
-function late({ latenessMs }: Run): string | undefined {
+function late({ latenessMs }: RunShown): string | undefined {
   return latenessMs === undefined ? undefined : formatDuration(Math.max(0, latenessMs));
 }
 

@@ -1,5 +1,6 @@
 /** `carillon schedule …`: recurring work, from its definition to its next times. */
 import type { Command } from 'commander';
+import type { ScheduleShown } from '../src/api/schedule-schema.js';
 import { formatDuration } from '../src/domain/duration.js';
 import { timesText, type Times } from './calendar.js';
 import {
@@ -23,36 +24,6 @@ interface CreateOptions extends RequestOptions {
   readonly window?: string;
   readonly start?: string;
   readonly end?: string;
-}
-
-interface ScheduleView {
-  readonly scheduleId: string;
-  readonly cron: string;
-  readonly timeZone?: string;
-  readonly state: string;
-  readonly generation: number;
-  readonly destination: string;
-  readonly method: string;
-  readonly header: Readonly<Record<string, readonly string[]>>;
-  readonly body?: string;
-  readonly bodyBase64?: string;
-  readonly retries: number;
-  readonly retryDelayExpression?: string;
-  readonly delay?: number;
-  readonly timeout: number;
-  readonly callback?: string;
-  readonly failureCallback?: string;
-  readonly labels?: readonly string[];
-  readonly misfire: string;
-  readonly misfireWindow?: number;
-  readonly overlap: string;
-  readonly window?: number;
-  readonly start?: number;
-  readonly end?: number;
-  readonly idempotencyKey?: string;
-  readonly createdAt: number;
-  readonly lastScheduleTime?: number;
-  readonly nextScheduleTime?: number;
 }
 
 const CREATE_HEADERS = [
@@ -114,7 +85,7 @@ async function createSchedule(session: Session, options: CreateOptions, operands
     const value = options[name];
     if (value !== undefined) headers.push([header, value]);
   }
-  const answer = (await session.api.call('POST', path, { headers, ...(body && { body }) })) as ScheduleView;
+  const answer = (await session.api.call('POST', path, { headers, ...(body && { body }) })) as ScheduleShown;
   await session.showWith(answer, async () => {
     const query = { count: String(SHOWN_TIMES) };
     const times = (await session.api.call('GET', `${pathOf(answer.scheduleId)}/next`, { query })) as Times;
@@ -123,11 +94,11 @@ async function createSchedule(session: Session, options: CreateOptions, operands
 }
 
 async function list(session: Session): Promise<void> {
-  const schedules = (await session.api.call('GET', '/v2/schedules')) as ScheduleView[];
+  const schedules = (await session.api.call('GET', '/v2/schedules')) as ScheduleShown[];
   session.show(schedules, () => session.table(columns(session), schedules, 'no schedules'));
 }
 
-function columns(session: Session): Column<ScheduleView>[] {
+function columns(session: Session): Column<ScheduleShown>[] {
   return [
     { title: 'ID', cell: (schedule) => schedule.scheduleId },
     { title: 'STATE', cell: (schedule) => schedule.state, paint: session.paintState },
@@ -140,11 +111,11 @@ function columns(session: Session): Column<ScheduleView>[] {
 }
 
 async function get(session: Session, _options: unknown, operands: readonly string[]): Promise<void> {
-  const schedule = (await session.api.call('GET', pathOf(first(operands)))) as ScheduleView;
+  const schedule = (await session.api.call('GET', pathOf(first(operands)))) as ScheduleShown;
   session.show(schedule, () => scheduleText(schedule, session));
 }
 
-function scheduleText(schedule: ScheduleView, { zone }: Session): string {
+function scheduleText(schedule: ScheduleShown, { zone }: Session): string {
   const headers = Object.entries(schedule.header).map(([name, values]) => `${name}: ${values.join(', ')}`);
   const base64 = schedule.bodyBase64;
   const text = fields([
@@ -194,7 +165,7 @@ function switchTo(action: 'pause' | 'resume') {
 }
 
 async function remove(session: Session, _options: unknown, operands: readonly string[]): Promise<void> {
-  const answer = (await session.api.call('DELETE', pathOf(first(operands)))) as ScheduleView;
+  const answer = (await session.api.call('DELETE', pathOf(first(operands)))) as ScheduleShown;
   session.show(answer, () => line`deleted ${answer.scheduleId}`);
 }
 

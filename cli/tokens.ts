@@ -1,20 +1,10 @@
 /** `carillon token …` and `carillon admin-token …`: tokens of tenants, and of administrators. */
 import type { Command } from 'commander';
+import type { CreatedTokenShown, TokenShown } from '../src/api/access-schemas.js';
 import { first, type Runner, type Session } from './session.js';
 import { fields } from './table.js';
 import { line } from './text.js';
 import { exactTime, readTime, time } from './times.js';
-
-interface Token {
-  readonly id: string;
-  readonly label: string;
-  readonly source: string;
-  readonly createdAt: number;
-  readonly expiresAt: number | null;
-  readonly lastUsedAt: number | null;
-}
-
-type Created = Pick<Token, 'id' | 'label' | 'expiresAt'> & { readonly token: string };
 
 interface CreateOptions {
   readonly label?: string;
@@ -54,7 +44,7 @@ function addGroup(group: Command, run: Runner, { operand, path, id }: Owner): vo
       run(async (session, { label, expiresIn, expiresAt }: CreateOptions, operands) => {
         const at = expiresAt === undefined ? undefined : readTime(expiresAt, '--expires-at');
         const json = { label, expiresIn, expiresAt: at };
-        const created = (await session.api.call('POST', path(operands), { json })) as Created;
+        const created = (await session.api.call('POST', path(operands), { json })) as CreatedTokenShown;
         session.show(created, () =>
           fields([
             ['id', created.id],
@@ -70,7 +60,7 @@ function addGroup(group: Command, run: Runner, { operand, path, id }: Owner): vo
     .description('the tokens without their texts, their expiry and last use')
     .action(
       run(async (session, _options, operands) => {
-        const tokens = (await session.api.call('GET', path(operands))) as Token[];
+        const tokens = (await session.api.call('GET', path(operands))) as TokenShown[];
         session.show(tokens, () => tokenTable(session, tokens));
       }),
     );
@@ -86,7 +76,7 @@ function addGroup(group: Command, run: Runner, { operand, path, id }: Owner): vo
     );
 }
 
-function tokenTable(session: Session, tokens: readonly Token[]): string {
+function tokenTable(session: Session, tokens: readonly TokenShown[]): string {
   return session.table(
     [
       { title: 'ID', cell: ({ id }) => id },

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = path.join(root, 'dist');
 // The simulation is run by hand too.
-const FOLDERS = ['src', 'cli', 'cluster', 'scripts', 'bench', 'test/sim'];
+const FOLDERS = ['src', 'cli', 'cluster', 'scripts', 'bench', 'test/kit', 'test/sim'];
 /** What is built: each part by itself, and only when something it is made of has changed since. */
 const PROGRAMS = {
   stamp: path.join(dist, '.built'),

@@ -38,7 +38,8 @@ async function main(): Promise<number> {
     console.log(
       `seed ${seed}: ${result.steps} steps, ${seconds(result.virtualMs)} virtual seconds, hash ${result.hash}, ` +
         `${result.messages} messages, ${result.claims} claims, ${result.refusals} refused, ${result.moves} moves, ` +
-        `${result.secondDeliveries} second deliveries, ${result.violations.length} violations`,
+        `${result.secondDeliveries} second deliveries, ${result.changes} changes of schedules, ${result.fires} fires, ` +
+        `${result.skipped} skipped, ${result.callbacks} callbacks, ${result.duplicates} repeats, ${result.violations.length} violations`,
     );
     return result.violations.length === 0 ? 0 : 1;
   }
@@ -70,7 +71,7 @@ async function runMany(
 }
 
 function report({ lines, violations }: SimulationResult, most: number): void {
-  for (const line of lines.slice(-most)) console.log(line);
+  for (const line of lines.slice(Math.max(0, lines.length - most))) console.log(line);
   for (const violation of violations) console.log(`violated: ${violation}`);
 }
 

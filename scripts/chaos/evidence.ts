@@ -2,6 +2,7 @@
  * What a chaos run leaves behind for its checker: plain data of witnesses that no node can talk to. Times are epoch ms of the machine's
  * clock, which is Redis's as well.
  */
+import type { Life } from '../../test/kit/node-process.js';
 
 /** One call as the receiver saw it. */
 export interface Call {
@@ -59,23 +60,6 @@ export interface Grant {
   readonly epoch: number;
   readonly node: string | null;
   readonly atMs: number;
-}
-
-/** One life of a node's process, from spawn to end. */
-export interface Life {
-  /** The configured name, which it shares with the lives before and after. */
-  readonly name: string;
-  readonly pid: number;
-  /** From its log; null when it never came so far as to say it. */
-  identity: string | null;
-  readonly spawnedAtMs: number;
-  readyAtMs: number | null;
-  endedAtMs: number | null;
-  /** How the end began: a kill -9, a signal to stop, or by itself (null). */
-  endedBy: 'SIGKILL' | 'SIGTERM' | null;
-  /** When the signal was sent. */
-  signaledAtMs: number | null;
-  exitCode: number | null;
 }
 
 export const FAULT_KINDS = [

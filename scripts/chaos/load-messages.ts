@@ -1,12 +1,12 @@
 /** The messages of the load: all tiers, some of which fail first, take long, are deduplicated, or are canceled while they wait. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Api } from './api.js';
-import type { Chance } from './seeded-random.js';
+import type { SeededRandom } from '../../test/kit/seeded-random.js';
 import type { Cancel, Publish } from './evidence.js';
 
 export interface MessageLoadOptions {
   readonly api: Api;
-  readonly random: Chance;
+  readonly random: SeededRandom;
   readonly receiverUrl: string;
   /** Messages a second. */
   readonly rate: number;

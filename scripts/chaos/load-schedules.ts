@@ -1,12 +1,12 @@
 /** The schedules of the load: every second, every five seconds, every minute; edited, saved again, paused, resumed, deleted. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Api } from './api.js';
-import type { Chance } from './seeded-random.js';
+import type { SeededRandom } from '../../test/kit/seeded-random.js';
 import type { ScheduleChange, ScheduleHistory } from './evidence.js';
 
 export interface ScheduleLoadOptions {
   readonly api: Api;
-  readonly random: Chance;
+  readonly random: SeededRandom;
   readonly receiverUrl: string;
   readonly everySecond: number;
   readonly everyFive: number;

@@ -1,6 +1,6 @@
 /** The paths between nodes and stores, in a process of their own; if the script is killed, it ends what the script leaves behind. */
 import { signal, type ProcessIdentity } from '../../cluster/system/processes.js';
-import { answerParent } from './child-channel.js';
+import { answerParent } from '../../test/kit/child-channel.js';
 import { TcpPath, type PathMode } from './tcp-path.js';
 
 const paths = new Map<string, TcpPath>();

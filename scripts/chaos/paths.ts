@@ -1,6 +1,6 @@
 /** The paths between each node and each store, as the script sees them. */
 import type { ProcessIdentity } from '../../cluster/system/processes.js';
-import { ChildChannel } from './child-channel.js';
+import { ChildChannel } from '../../test/kit/child-channel.js';
 import type { PathMode } from './tcp-path.js';
 
 export interface StoreUrls {
@@ -22,7 +22,7 @@ export interface Paths {
 }
 
 export async function startPaths(): Promise<Paths> {
-  const channel = new ChildChannel('./paths-process.js');
+  const channel = new ChildChannel(new URL('./paths-process.js', import.meta.url));
   await channel.up;
   const laid = new Map<string, string[]>();
   const through = async (node: string, store: Store, url: string, index = 0): Promise<string> => {

@@ -1,5 +1,5 @@
 /** Which faults come in which order, with all their particulars: a pure function of the seed. */
-import { Chance } from './seeded-random.js';
+import { SeededRandom } from '../../test/kit/seeded-random.js';
 import { FAULT_KINDS, type FaultKind } from './evidence.js';
 
 export interface PlannedFault {
@@ -30,7 +30,7 @@ export interface PlanOptions {
 
 /** An endless plan: every kind once in a drawn order, then all again in another. */
 export function* planFaults({ seed, nodes, leaseMs, only }: PlanOptions): Generator<PlannedFault, never> {
-  const random = new Chance(seed);
+  const random = new SeededRandom(seed);
   const kinds = FAULT_KINDS.filter((kind) => only.length === 0 || only.includes(kind)).filter(
     // With one node there is no other to kill while it restarts, nor to give the shards to.
     (kind) => nodes > 1 || (kind !== 'rolling-kill' && kind !== 'drain'),
@@ -53,7 +53,7 @@ export function* planFaults({ seed, nodes, leaseMs, only }: PlanOptions): Genera
   }
 }
 
-function lengthOf(kind: FaultKind, leaseMs: number, random: Chance): number {
+function lengthOf(kind: FaultKind, leaseMs: number, random: SeededRandom): number {
   switch (kind) {
     case 'freeze':
     case 'freeze-transaction':

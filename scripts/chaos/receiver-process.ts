@@ -5,7 +5,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { answerParent } from './child-channel.js';
+import { answerParent } from '../../test/kit/child-channel.js';
 import type { Call } from './evidence.js';
 import { ownerOfSocket } from './socket-owner.js';
 

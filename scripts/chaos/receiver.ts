@@ -1,5 +1,5 @@
 /** The receiver as the script sees it. */
-import { ChildChannel } from './child-channel.js';
+import { ChildChannel } from '../../test/kit/child-channel.js';
 import type { Call } from './evidence.js';
 
 export interface Receiver {
@@ -13,7 +13,7 @@ export interface Receiver {
 }
 
 export async function startReceiver(): Promise<Receiver> {
-  const channel = new ChildChannel('./receiver-process.js');
+  const channel = new ChildChannel(new URL('./receiver-process.js', import.meta.url));
   const { port } = (await channel.up) as { port: number };
   return {
     url: `http://127.0.0.1:${port}`,

@@ -1,7 +1,7 @@
 /** One chaos run: the cluster, the load, the faults one after the other with quiet times between, and the evidence of it all. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Api, type RequestCounts } from './api.js';
-import { Chance } from './seeded-random.js';
+import { SeededRandom } from '../../test/kit/seeded-random.js';
 import { ClaimsMonitor } from './claims-monitor.js';
 import { startCluster, type ChaosCluster } from './cluster.js';
 import type { Disturbance, Evidence, FaultNote } from './evidence.js';
@@ -107,10 +107,10 @@ class Run {
     const { rate, seed } = options;
     const common = { api: this.#api, receiverUrl: cluster.receiver.url };
     const coldAfterMs = times.queuedWithinMs;
-    this.#messages = new MessageLoad({ ...common, random: new Chance(seed + 1), rate: 0.55 * rate, coldAfterMs });
+    this.#messages = new MessageLoad({ ...common, random: new SeededRandom(seed + 1), rate: 0.55 * rate, coldAfterMs });
     this.#schedules = new ScheduleLoad({
       ...common,
-      random: new Chance(seed + 2),
+      random: new SeededRandom(seed + 2),
       everySecond: Math.max(2, Math.round(0.3 * rate)),
       everyFive: Math.max(2, Math.round(0.5 * rate)),
       everyMinute: Math.max(2, Math.round(rate)),
@@ -212,7 +212,7 @@ class Run {
 
   async #collect(endedAtMs: number): Promise<Evidence> {
     const grants = await this.#witness.grants();
-    const lives = this.#cluster.nodes.flatMap((node) => node.lives);
+    const lives = this.#cluster.nodes.flatMap((node) => node.loggedLives);
     const events = readLogs(lives, grants);
     return {
       startedAtMs: this.#startedAtMs,

@@ -277,7 +277,7 @@ export class ShardActor {
     const epoch = await this.#parts.renewEpoch(this.shard, refusedEpoch);
     if (epoch !== null) return;
     if (this.#halted) return;
-    this.#log.warn({ epoch: refusedEpoch }, 'shard is fenced: it has another owner');
+    this.#log.debug({ epoch: refusedEpoch }, 'shard is fenced: it has another owner');
     this.#stopClaiming();
     this.#parts.onFenced(this.shard);
   }

@@ -45,7 +45,8 @@ export class KnownPaths {
     if (DESTINATION_PATH.test(routed)) methods.add('POST');
     // A path that nearly matches one of ours (with an extra slash) accepts the method, but no route answers it.
     if (methods.size === 0 || methods.has(request.method)) {
-      throw new CarillonError('NOT_FOUND', `there is no ${request.method} ${path} in this API`);
+      const hint = path === '/' ? ': the console is at /admin, the description of the API at /openapi.json' : '';
+      throw new CarillonError('NOT_FOUND', `there is no ${request.method} ${path} in this API${hint}`);
     }
     const allowed = [...methods].sort().join(', ');
     void reply.header('allow', allowed);

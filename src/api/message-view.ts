@@ -14,7 +14,14 @@ import { decodeHeaderText } from './header-text.js';
 /** The fields of an object on the wire before absent ones are omitted. */
 export type Fields = Readonly<Record<string, unknown>>;
 
+type IsAbsent<Value> = null extends Value ? true : undefined extends Value ? true : false;
+/** Maps fields that may be null or undefined to optional fields. */
+export type Present<Given> = {
+  [Name in keyof Given as IsAbsent<Given[Name]> extends true ? never : Name]: Given[Name];
+} & { [Name in keyof Given as IsAbsent<Given[Name]> extends true ? Name : never]?: NonNullable<Given[Name]> };
+
 /** Returns the fields that are neither null nor undefined. */
+export function present<Given extends Fields>(fields: Given): Present<Given>;
 export function present(fields: Fields): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
 }
@@ -106,7 +113,11 @@ function callbackView(name: string, headersName: string, callback: ShownCallback
 }
 
 /** Returns `<name>` when the bytes are text, otherwise `<name>Base64`; nothing when there are none. */
-export function bytesView(name: string, bytes: Buffer | null): Fields {
+export function bytesView<Name extends string>(
+  name: Name,
+  bytes: Buffer | null,
+): Readonly<Partial<Record<Name | `${Name}Base64`, string>>>;
+export function bytesView(name: string, bytes: Buffer | null): Record<string, string> {
   if (bytes === null || bytes.length === 0) return {};
   return isUtf8(bytes) ? { [name]: bytes.toString('utf8') } : { [`${name}Base64`]: bytes.toString('base64') };
 }

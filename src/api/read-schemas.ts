@@ -111,41 +111,6 @@ export const exportParameters = query({
 
 export const idParameter = (name: string, description: string) => Type.Object({ [name]: Type.String({ description }) });
 
-const messageObject = Type.Object(
-  {
-    messageId: Type.String(),
-    url: Type.String(),
-    method: Type.String(),
-    header: Type.Record(Type.String(), Type.Array(Type.String())),
-    body: Type.Optional(Type.String()),
-    bodyBase64: Type.Optional(Type.String({ description: 'In place of body when it is not UTF-8.' })),
-    maxRetries: Type.Integer(),
-    notBefore: Type.Integer({ description: 'Due time, Unix milliseconds.' }),
-    createdAt: Type.Integer({ description: 'Unix milliseconds.' }),
-  },
-  { additionalProperties: true, description: 'A message; optional fields are left out, never null.' },
-);
-
-export const pendingObject = Type.Intersect([
-  messageObject,
-  Type.Object({
-    tier: Type.Union([Type.Literal('immediate'), Type.Literal('hot'), Type.Literal('cold')], {
-      description:
-        'How soon it is due: within CARILLON_IMMEDIATE_MS, within CARILLON_HORIZON_MS, or later. Cold ones are in PostgreSQL only',
-    }),
-  }),
-]);
-
-export const deadLetterObject = Type.Intersect([
-  messageObject,
-  Type.Object({
-    dlqId: Type.String(),
-    responseStatus: Type.Integer({ description: '0 when there was no answer.' }),
-    responseBody: Type.Optional(Type.String()),
-    responseBodyBase64: Type.Optional(Type.String()),
-  }),
-]);
-
 export const eventObject = Type.Object(
   {
     time: Type.Integer({ description: 'Unix milliseconds.' }),
@@ -155,50 +120,3 @@ export const eventObject = Type.Object(
   },
   { additionalProperties: true },
 );
-
-const answerObject = Type.Object({
-  headers: Type.Optional(Type.Record(Type.String(), Type.Array(Type.String()))),
-  body: Type.Optional(Type.String({ description: 'The first bytes of the answer.' })),
-  bodyBase64: Type.Optional(Type.String()),
-});
-
-export const runObject = Type.Object(
-  {
-    messageId: Type.String(),
-    kind: Type.String({ description: 'message, occurrence, manual, callback, failure-callback or dlq-retry.' }),
-    state: Type.String({ description: 'pending, delivered, failed, canceled or skipped.' }),
-    reason: Type.Optional(Type.String({ description: 'Why it was skipped or canceled.' })),
-    scheduleId: Type.Optional(Type.String()),
-    occurrence: Type.Optional(Type.String({ description: 'Nominal time, ISO 8601 UTC, as all times here.' })),
-    coversUntil: Type.Optional(
-      Type.String({ description: 'A skipped run stands for all occurrences up to this one.' }),
-    ),
-    key: Type.Optional(Type.String({ description: 'Idempotency key.' })),
-    labels: Type.Optional(Type.Array(Type.String())),
-    dueAt: Type.String(),
-    createdAt: Type.String(),
-    startedAt: Type.Optional(Type.String({ description: 'When the first attempt began.' })),
-    endedAt: Type.Optional(Type.String({ description: 'When the final state was reached.' })),
-    latenessMs: Type.Optional(Type.Integer({ description: 'startedAt minus dueAt.' })),
-    nextAttemptAt: Type.Optional(Type.String({ description: 'While pending.' })),
-    attempts: Type.Integer(),
-    maxRetries: Type.Integer(),
-    status: Type.Optional(Type.Integer({ description: 'HTTP status of the last answer.' })),
-    error: Type.Optional(Type.String({ description: 'Of the last attempt, when it failed.' })),
-    response: Type.Optional(answerObject),
-    destination: Type.String(),
-    method: Type.String(),
-    node: Type.Optional(Type.String({ description: 'The node that made the last attempt.' })),
-    dlqId: Type.Optional(Type.String({ description: 'While it is listed as a dead letter.' })),
-    sourceMessageId: Type.Optional(Type.String({ description: 'What a callback reports on, or a retry repeats.' })),
-  },
-  { additionalProperties: false },
-);
-
-export const runCounts = Type.Object({
-  pending: Type.Integer(),
-  delivered: Type.Integer(),
-  failed: Type.Integer(),
-  canceled: Type.Integer(),
-  skipped: Type.Integer(),
-});

@@ -3,13 +3,13 @@
 import { deadLetterId } from '../domain/dead-letter.js';
 import { toWireMessageId } from '../domain/ids.js';
 import type { HeaderMap } from '../domain/message.js';
-import type { AttemptRecord } from '../postgres/events/events.js';
+import type { AttemptRecord, Run } from '../domain/run.js';
 import type { MessageRecord } from '../postgres/messages/message-reads.js';
-import type { Run } from '../postgres/runs/runs.js';
+import type { AnswerShown, FailedAttemptShown, RunDetailShown, RunShown } from './run-schemas.js';
 import { answerHeaders, bytesView, headerText, present } from './message-view.js';
 
 /** Returns one row of the record. */
-export function runView(run: Run): Record<string, unknown> {
+export function runView(run: Run): RunShown {
   return present({
     messageId: toWireMessageId(run.id),
     kind: run.kind,
@@ -40,11 +40,7 @@ export function runView(run: Run): Record<string, unknown> {
 }
 
 /** Returns one row of the record with all details: the request, and each failed attempt. */
-export function runDetailView(
-  run: Run,
-  message: MessageRecord,
-  attempts: readonly AttemptRecord[],
-): Record<string, unknown> {
+export function runDetailView(run: Run, message: MessageRecord, attempts: readonly AttemptRecord[]): RunDetailShown {
   const { shown } = message;
   return {
     ...runView(run),
@@ -59,7 +55,7 @@ export function runDetailView(
   };
 }
 
-function attemptView(attempt: AttemptRecord): Record<string, unknown> {
+function attemptView(attempt: AttemptRecord): FailedAttemptShown {
   return present({
     attempt: attempt.attempt,
     startedAt: iso(attempt.startedAtMs),
@@ -73,11 +69,13 @@ function attemptView(attempt: AttemptRecord): Record<string, unknown> {
 }
 
 /** Returns the first bytes of the answer; null when there was none. */
-function answerOf(headers: HeaderMap | null, body: Buffer | null): Record<string, unknown> | null {
+function answerOf(headers: HeaderMap | null, body: Buffer | null): AnswerShown | null {
   if (headers === null && body === null) return null;
   return present({ headers: headers === null ? null : answerHeaders(headers), ...bytesView('body', body) });
 }
 
+function iso(timeMs: number): string;
+function iso(timeMs: number | null): string | null;
 function iso(timeMs: number | null): string | null {
   return timeMs === null ? null : new Date(timeMs).toISOString();
 }

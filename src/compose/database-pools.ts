@@ -2,6 +2,7 @@
 // None can use another's, so that neither many readers nor many publishers prevent a node from claiming, firing and
 // recording outcomes.
 
+import { GatheredLines } from '../membership/gathered-lines.js';
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
 import { Database } from '../postgres/database.js';
@@ -30,7 +31,11 @@ export function openPools(config: Config, identity: string, time: ProcessTime, l
   const sizes = poolSizes(config.CARILLON_DATABASE_POOL);
   const url = config.CARILLON_DATABASE_URL;
   const timeoutMs = config.CARILLON_DATABASE_TIMEOUT_MS;
-  const onError = (error: Error): void => log.warn({ err: error }, 'a connection to PostgreSQL broke');
+  // A restart of PostgreSQL breaks all connections at once.
+  const broken = new GatheredLines<Error>(time, (errors) =>
+    log.warn({ err: errors[0], connections: errors.length }, 'connections to PostgreSQL broke'),
+  );
+  const onError = (error: Error): void => broken.add(error);
   const writes = {
     time,
     url,

@@ -1,7 +1,7 @@
 // The facts about a schedule around a moment that `explain` uses.
 
 import type { MessageId } from './ids.js';
-import type { MessageState } from './message.js';
+import type { AttemptRecord, Run } from './run.js';
 import type { Schedule } from './schedule.js';
 
 export interface ScheduleChange {
@@ -14,36 +14,16 @@ export interface ScheduleChange {
 }
 
 /** The record of an occurrence. */
-export interface OccurrenceRecord {
-  readonly id: MessageId;
-  readonly state: MessageState;
-  readonly reason: string | null;
-  readonly isDeadLetter: boolean;
+export interface OccurrenceRecord extends Omit<
+  Run,
+  | ('kind' | 'scheduleId' | 'idempotencyKey' | 'sourceId' | 'labels')
+  | ('destination' | 'method' | 'lastHeaders' | 'lastBody')
+> {
   /** Whether it waits for the occurrence before it. */
   readonly isHeld: boolean;
-  readonly occurrenceAtMs: number | null;
-  readonly coversUntilMs: number | null;
-  readonly dueAtMs: number;
-  /** When it was fired and recorded. */
-  readonly createdAtMs: number;
-  /** When its first attempt started. */
-  readonly startedAtMs: number | null;
-  readonly endedAtMs: number | null;
-  readonly nextAttemptAtMs: number;
-  readonly attempts: number;
-  readonly maxRetries: number;
-  readonly lastStatus: number | null;
-  readonly lastError: string | null;
-  readonly node: string | null;
 }
 
-export interface FailedAttempt {
-  readonly attempt: number;
-  readonly startedAtMs: number;
-  readonly endedAtMs: number;
-  readonly status: number | null;
-  readonly error: string | null;
-}
+export type FailedAttempt = Pick<AttemptRecord, 'attempt' | 'startedAtMs' | 'endedAtMs' | 'status' | 'error'>;
 
 export interface ShardGrant {
   readonly shard: number;

@@ -34,7 +34,7 @@ export function expressionOf({ cron, timeZone }: CronText): CronExpression {
  */
 export function stateAfterSave(existing: Schedule | null, definition: ScheduleDefinition, nowMs: number): NextState {
   const anchorMs = definition.anchorMs ?? existing?.anchorMs ?? nowMs;
-  const next = nextWithin(definition, { anchorMs, afterMs: Math.max(nowMs, existing?.lastFireAtMs ?? 0) });
+  const next = nextWithin(definition, { anchorMs, afterMs: existing === null ? nowMs : settledMs(existing, nowMs) });
   if (next === null) {
     throw new CarillonError(
       'INVALID_REQUEST',
@@ -52,9 +52,17 @@ export function stateAfterSave(existing: Schedule | null, definition: ScheduleDe
 export function stateAfterResume(schedule: Schedule, nowMs: number): NextState {
   const next = nextWithin(schedule, {
     anchorMs: schedule.anchorMs,
-    afterMs: Math.max(nowMs, schedule.lastFireAtMs ?? 0),
+    afterMs: settledMs(schedule, nowMs),
   });
   return next === null ? { state: 'ended', nextFireAtMs: null } : { state: 'active', nextFireAtMs: next };
+}
+
+/**
+ * The time up to which a schedule's occurrences have their records when it is changed: the former change passed over what was due by then. A
+ * change may be committed long after its node looked at the clock, and after a change that began later.
+ */
+function settledMs({ lastFireAtMs, updatedAtMs }: Schedule, nowMs: number): number {
+  return Math.max(nowMs, lastFireAtMs ?? 0, updatedAtMs);
 }
 
 function nextWithin(calendar: Calendar, from: { anchorMs: number; afterMs: number }): number | null {

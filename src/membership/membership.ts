@@ -10,6 +10,7 @@ import { CarillonError } from '../domain/errors.js';
 import { Deferred } from '../actor/deferred.js';
 import type { Channels } from '../redis/channels.js';
 import { eligibleMembers, isStarting, joining } from './eligibility.js';
+import { GatheredLines } from './gathered-lines.js';
 import { planOwners } from './plan.js';
 import type { Roster, RosterView } from './roster.js';
 import type { ShardHolder } from './shard-holder.js';
@@ -92,10 +93,14 @@ export class Membership {
   readonly #acquisitions = new Set<Promise<unknown>>();
   #isRebalanceRequested = false;
   readonly #settled = new Deferred();
+  readonly #fenced: GatheredLines<number>;
 
   constructor(parts: MembershipParts) {
     this.#parts = parts;
     this.#startedAtMs = parts.time.monotonicMs();
+    this.#fenced = new GatheredLines(parts.time, (shards) =>
+      parts.log.warn({ shards: [...shards].sort((a, b) => a - b) }, 'fenced: shards have another owner'),
+    );
   }
 
   /** The roster that the last heartbeat read; null before the first. */
@@ -156,6 +161,7 @@ export class Membership {
 
   /** Called when a shard's actor found that the shard has another owner. */
   fenced(shard: number): void {
+    this.#fenced.add(shard);
     this.#parts.holder.drop([shard]);
     this.nudge();
   }

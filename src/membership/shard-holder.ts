@@ -7,6 +7,7 @@ import type { Sweeper } from '../actor/sweeper.js';
 import type { Cancel, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import type { Channels } from '../redis/channels.js';
+import { GatheredLines } from './gathered-lines.js';
 import { GroupCommit } from '../postgres/group-commit.js';
 import type { Fenced, Fencing } from './fencing.js';
 
@@ -35,6 +36,7 @@ export class ShardHolder {
   /** Halted actors that still have work in flight. */
   readonly #leaving = new Map<number, ShardActor>();
   readonly #renewals: GroupCommit<Renewal, number | null>;
+  readonly #renewed: GatheredLines<{ readonly shard: number; readonly isLost: boolean }>;
   #parts: ActorParts | null = null;
   #cancelExtension: Cancel = () => undefined;
   #stopping: Promise<void> | null = null;
@@ -53,6 +55,11 @@ export class ShardHolder {
     this.#time = parts.time;
     this.#settings = parts.settings;
     this.#log = parts.log;
+    this.#renewed = new GatheredLines(parts.time, (renewed) => {
+      const shards = [...new Set(renewed.map(({ shard }) => shard))].sort((a, b) => a - b);
+      const redisLost = new Set(renewed.flatMap(({ shard, isLost }) => (isLost ? [shard] : []))).size;
+      parts.log.warn({ shards, redisLost }, 'epochs renewed: Redis was unavailable, lost its data, or refused them');
+    });
     this.#renewals = new GroupCommit({ maxItems: parts.settings.shards, maxGroups: 1 }, (renewals) =>
       this.#renew(renewals),
     );
@@ -95,7 +102,7 @@ export class ShardHolder {
     await subscribed;
     for (const [shard, epoch] of epochs) this.#sweeper.add(this.#actorOf(shard, epoch), lost.has(shard));
     const durationMs = Math.round(this.#time.monotonicMs() - startedAtMs);
-    const acquired = [...epochs.keys()];
+    const acquired = [...epochs.keys()].sort((a, b) => a - b);
     if (acquired.length > 0) this.#log.info({ shards: acquired, redisLost: lost.size, durationMs }, 'shards acquired');
     return acquired;
   }
@@ -126,7 +133,8 @@ export class ShardHolder {
     );
     const inFlight = actors.reduce((sum, actor) => sum + actor.inFlight, 0);
     const durationMs = Math.round(this.#time.monotonicMs() - startedAtMs);
-    this.#log.info({ shards: actors.map((actor) => actor.shard), inFlight, durationMs }, 'shards handed over');
+    const given = actors.map((actor) => actor.shard).sort((a, b) => a - b);
+    this.#log.info({ shards: given, inFlight, durationMs }, 'shards handed over');
   }
 
   /** Drops shards whose lease expired or that were fenced: they may have another owner already. */
@@ -187,6 +195,7 @@ export class ShardHolder {
   async #stop(): Promise<void> {
     this.#halt(this.owned());
     await Promise.all([...this.#leaving.values()].map((actor) => this.#stopActor(actor)));
+    this.#renewed.flush();
     this.#cancelExtension();
     await this.#sweeper.stop();
   }
@@ -279,10 +288,7 @@ export class ShardHolder {
       actor.renew(epoch);
       this.#sweeper.add(actor, lost.has(shard));
     }
-    this.#log.warn(
-      { renewed: epochs.size, otherOwner: owned.size - epochs.size, redisLost: lost.size },
-      'epochs renewed after Redis was unavailable or lost',
-    );
+    for (const shard of epochs.keys()) this.#renewed.add({ shard, isLost: lost.has(shard) });
     return epochs;
   }
 }

@@ -1,9 +1,6 @@
 // Arrays of columns in PostgreSQL's binary form: multi-row statements carry thousands of values, and writing each as text, to be parsed
 // again by the server, costs both sides more than the rows themselves.
 
-/** What `$1::uuid[]` and the like in a statement can be sent as. */
-type ElementType = 'uuid' | 'smallint' | 'integer' | 'bigint' | 'boolean' | 'text' | 'timestamptz' | 'bytea' | 'jsonb';
-
 /** How the elements of a type are written; the sizes are without the length that stands before each. */
 interface ElementFormat {
   readonly oid: number;
@@ -13,7 +10,6 @@ interface ElementFormat {
   readonly write: (target: Buffer, at: number, value: never) => void;
 }
 
-const PARAMETER = /\$(\d+)::(uuid|smallint|integer|bigint|boolean|text|timestamptz|bytea|jsonb)\[\]/g;
 const NULL_LENGTH = -1;
 const HEADER_BYTES = 20;
 /** PostgreSQL counts from 2000 on. */
@@ -29,7 +25,7 @@ const isInteger = (bytes: number) => {
 };
 const textSize = (value: unknown): number | null => (typeof value === 'string' ? Buffer.byteLength(value) : null);
 
-const FORMATS: Readonly<Record<ElementType, ElementFormat>> = {
+const BY_TYPE: Readonly<Record<string, ElementFormat>> = {
   uuid: {
     oid: 2950,
     size: (value) => (typeof value === 'string' && HEX_32.test(value) ? 16 : null),
@@ -64,6 +60,8 @@ const FORMATS: Readonly<Record<ElementType, ElementFormat>> = {
   },
 };
 
+const FORMATS: ReadonlyMap<string, ElementFormat> = new Map(Object.entries(BY_TYPE));
+
 /** A time as epoch milliseconds, which need no text in between, or as ISO 8601; NaN for anything else. */
 function timeOf(value: unknown): number {
   if (typeof value === 'number') return Math.abs(value) <= MAX_TIME_MS ? Math.ceil(value) : Number.NaN;
@@ -77,31 +75,26 @@ function writeInt64(target: Buffer, at: number, value: number): void {
   target.writeUInt32BE(value - high * 2 ** 32, at + 4);
 }
 
-/** The element types of a statement's array parameters, by position from 0. */
-const knownTypes = new Map<string, ReadonlyMap<number, ElementFormat>>();
+/** Makes of a parameter's value what `pg` sends: of an array its binary form, of a time (epoch milliseconds) its text. */
+export type Encoder = (value: unknown) => unknown;
 
-function arraysOf(statement: string): ReadonlyMap<number, ElementFormat> {
-  const known = knownTypes.get(statement);
-  if (known !== undefined) return known;
-  const found = new Map<number, ElementFormat>();
-  for (const [, position, type] of statement.matchAll(PARAMETER)) {
-    found.set(Number(position) - 1, FORMATS[type as ElementType]);
-  }
-  knownTypes.set(statement, found);
-  return found;
-}
+const asItIs: Encoder = (value) => value;
 
 /**
- * The values of a statement as they are to be sent: arrays whose parameter says its type (`$1::uuid[]`) in binary form, all else as it was.
- * An array with an element that has no binary form here is left as it is, to be sent as text. `statement` must be one of a
- * bounded number.
+ * How values of a parameter are sent whose cast says `type` (`uuid[]`). An array with an element that has no binary form here is left as it
+ * is, to be sent as text.
  */
-export function withBinaryArrays(statement: string, values: readonly unknown[]): unknown[] {
-  const formats = arraysOf(statement);
-  return values.map((value, position) => {
-    const format = formats.get(position);
-    return format === undefined || !Array.isArray(value) ? value : (encodeArray(format, value) ?? value);
-  });
+export function encoderOf(type: string | null): Encoder {
+  if (type === 'timestamptz') return (value) => (typeof value === 'number' ? timestamp(value) : value);
+  if (type?.endsWith('[]') !== true) return asItIs;
+  const format = FORMATS.get(type.slice(0, -2));
+  if (format === undefined) return asItIs;
+  return (value) => (Array.isArray(value) ? (encodeArray(format, value) ?? value) : value);
+}
+
+/** As text, to the millisecond above. */
+function timestamp(timeMs: number): string {
+  return new Date(Math.ceil(timeMs)).toISOString();
 }
 
 function encodeArray({ oid, size, write }: ElementFormat, elements: readonly unknown[]): Buffer | null {

@@ -7,7 +7,7 @@
 
 import type pg from 'pg';
 import { cancelStatement } from './cancel-statement.js';
-import { codeOf, databaseError } from './database.js';
+import { codeOf, databaseError, type TypedQuery } from './database.js';
 import type { ProcessTime } from '../domain/clock.js';
 
 /** How long after its timeout the server may end a statement before it is told to. */
@@ -29,9 +29,9 @@ export function rejection(): { promise: Promise<never>; reject: (error: Error) =
   return { promise, reject };
 }
 
-export class StatementUnderWay {
+export class StatementUnderWay<Row extends object> {
   /** Rejects with BudgetSpent when the server ended it for its time, or was told to cancel it. */
-  readonly rows: Promise<object[]>;
+  readonly rows: Promise<Row[]>;
   readonly #client: pg.Client;
   readonly #time: ProcessTime;
   readonly #givenUp = rejection();
@@ -39,7 +39,7 @@ export class StatementUnderWay {
   #isCanceled = false;
 
   /** Sends it. `untilMs` is by the process's time. */
-  constructor(client: pg.Client, query: pg.QueryConfig, untilMs: number, time: ProcessTime) {
+  constructor(client: pg.Client, query: TypedQuery<Row>, untilMs: number, time: ProcessTime) {
     this.#client = client;
     this.#time = time;
     this.rows = this.#run(query, Math.max(1, Math.ceil(untilMs - time.monotonicMs())));
@@ -64,10 +64,10 @@ export class StatementUnderWay {
     void Promise.allSettled([this.rows, cancelStatement(this.#client, this.#time)]).then(cancelLimit);
   }
 
-  async #run(query: pg.QueryConfig, leftMs: number): Promise<object[]> {
+  async #run(query: TypedQuery<Row>, leftMs: number): Promise<Row[]> {
     const cancelLate = this.#time.after(leftMs + SERVER_LATE_MS, () => this.cancel());
     const begin = this.#client.query(`begin transaction read only; set local statement_timeout = ${leftMs}`);
-    const found = this.#client.query<object>(query);
+    const found = this.#client.query<Row>(query);
     const commit = this.#client.query('commit');
     const all = Promise.allSettled([begin, found, commit]);
     try {

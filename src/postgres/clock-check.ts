@@ -57,7 +57,7 @@ export class ClockCheck {
   /** Compares the clocks now. Throws POSTGRES_UNAVAILABLE when PostgreSQL does not answer. */
   async agree(): Promise<boolean> {
     const beforeMs = this.#clock.nowMs();
-    const [row] = await this.#database.run<{ at: number }>('select-clock', []);
+    const [row] = await this.#database.run('select-clock');
     if (row === undefined) throw new CarillonError('POSTGRES_UNAVAILABLE', 'PostgreSQL did not say what time it is');
     const nowMs = this.#clock.nowMs();
     // It was read somewhere between: what lies within is no difference.

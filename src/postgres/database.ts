@@ -2,8 +2,8 @@
 
 import pg from 'pg';
 import { CarillonError } from '../domain/errors.js';
-import { withBinaryArrays } from './binary-arrays.js';
 import { sql } from './sql.js';
+import type { Statements } from './statements.js';
 import type { ProcessTime } from '../domain/clock.js';
 import { pause } from '../time/waiting.js';
 
@@ -45,11 +45,19 @@ export interface DatabaseSettings {
   readonly onError: (error: Error) => void;
 }
 
+/** A statement by its file's name. */
+export type StatementName = keyof Statements;
+export type Params<Name extends StatementName> = Statements[Name]['params'];
+export type Row<Name extends StatementName> = Statements[Name]['row'];
+/** What follows the name: nothing, for a statement that takes no parameters. */
+export type Given<Name extends StatementName> =
+  Params<Name> extends Record<string, never> ? [] : [params: Params<Name>];
+
 /** What runs statements: the pool, or one connection within a transaction. */
 export interface Queryable {
-  /** Runs sql/<name>.sql. Throws CarillonError POSTGRES_UNAVAILABLE when PostgreSQL cannot be reached or is stopping. */
-  run<Row extends object>(name: string, values?: readonly unknown[]): Promise<Row[]>;
-  /** Runs a statement given as text: for DDL and for filters that are put together. `timeoutMs`: when it may take longer than others. */
+  /** Runs <name>.sql. Throws CarillonError POSTGRES_UNAVAILABLE when PostgreSQL cannot be reached or is stopping. */
+  run<Name extends StatementName>(name: Name, ...given: Given<Name>): Promise<Row<Name>[]>;
+  /** Runs a statement given as text, for DDL. `timeoutMs`: when it may take longer than others. */
   text<Row extends object>(statement: string, values?: readonly unknown[], timeoutMs?: number): Promise<Row[]>;
 }
 
@@ -83,12 +91,12 @@ export class Database implements Queryable {
     this.#pool.on('error', settings.onError);
   }
 
-  async run<Row extends object>(name: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return overConflicts(this.time, () => query<Row>(this.#pool, statement(name, values)));
+  async run<Name extends StatementName>(name: Name, ...given: Given<Name>): Promise<Row<Name>[]> {
+    return overConflicts(this.time, () => query(this.#pool, statement(name, ...given)));
   }
 
   async text<Row extends object>(text: string, values: readonly unknown[] = [], timeoutMs?: number): Promise<Row[]> {
-    return overConflicts(this.time, () => query<Row>(this.#pool, givenAsText(text, values, timeoutMs)));
+    return overConflicts(this.time, () => query(this.#pool, givenAsText<Row>(text, values, timeoutMs)));
   }
 
   /**
@@ -119,7 +127,7 @@ export class Database implements Queryable {
       client.release(why ?? undefined);
     };
     const connection: Queryable = {
-      run: (name, values = []) => query(client, statement(name, values)),
+      run: (name, ...given) => query(client, statement(name, ...given)),
       text: (text, values = [], timeoutMs) => query(client, givenAsText(text, values, timeoutMs)),
     };
     try {
@@ -139,7 +147,7 @@ export class Database implements Queryable {
 
   /** Opens the connections that are kept, ahead of work that cannot wait for it. Does not fail: whoever needs one opens it. */
   async warm(): Promise<void> {
-    const looks = Array.from({ length: this.#pool.options.min ?? 0 }, () => this.run('select-dispatch', [[]]));
+    const looks = Array.from({ length: this.#pool.options.min ?? 0 }, () => this.run('select-dispatch', { ids: [] }));
     await Promise.allSettled(looks);
   }
 
@@ -148,14 +156,24 @@ export class Database implements Queryable {
   }
 }
 
-function givenAsText(text: string, values: readonly unknown[], timeoutMs: number | undefined): pg.QueryConfig {
+/** A query whose rows are known. `rows` is never there: it says of what type they are. */
+export interface TypedQuery<Row extends object> extends pg.QueryConfig {
+  readonly rows?: Row;
+}
+
+function givenAsText<Row extends object>(
+  text: string,
+  values: readonly unknown[],
+  timeoutMs: number | undefined,
+): TypedQuery<Row> {
   return { text, values: [...values], ...(timeoutMs !== undefined && { query_timeout: timeoutMs }) };
 }
 
-/** sql/<name>.sql as a query. */
-export function statement(name: string, values: readonly unknown[]): pg.QueryConfig {
-  const text = sql(name);
-  return { text, values: withBinaryArrays(text, values) };
+/** A statement with its parameters, as `pg` runs it. */
+export function statement<Name extends StatementName>(name: Name, ...given: Given<Name>): TypedQuery<Row<Name>> {
+  const { text, parameters } = sql(name);
+  const [params = {}]: readonly Readonly<Record<string, unknown>>[] = given;
+  return { text, values: parameters.map((parameter) => parameter.encode(params[parameter.name])) };
 }
 
 /** Most tries of what was rolled back because of others' work. */
@@ -217,7 +235,7 @@ async function rollBack(client: pg.PoolClient): Promise<Error | null> {
   }
 }
 
-async function query<Row extends object>(target: pg.Pool | pg.PoolClient, config: pg.QueryConfig): Promise<Row[]> {
+async function query<Row extends object>(target: pg.Pool | pg.PoolClient, config: TypedQuery<Row>): Promise<Row[]> {
   try {
     return (await target.query<Row>(config)).rows;
   } catch (error) {

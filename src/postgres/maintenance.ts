@@ -5,7 +5,6 @@ import type { Cancel, Clock, ProcessTime } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
 import type { ClockCheck } from './clock-check.js';
 import type { Database } from './database.js';
-import { timestamp } from './messages/message-columns.js';
 import { dropOldPartitions, ensurePartitions, type PartitionBounds } from './partitions.js';
 import { every } from '../time/waiting.js';
 import { Summaries } from './summaries.js';
@@ -98,10 +97,10 @@ export class Maintenance {
   }
 
   /** Runs a statement that forgets what is before a time, a bounded number of rows at once, until nothing is left. */
-  async #forget(statement: string, beforeMs: number): Promise<number> {
+  async #forget(statement: 'delete-expired-keys' | 'delete-old-schedule-changes', beforeMs: number): Promise<number> {
     let forgotten = 0;
     for (;;) {
-      const rows = await this.#database.run(statement, [timestamp(beforeMs), ROWS_AT_ONCE]);
+      const rows = await this.#database.run(statement, { beforeMs, limit: ROWS_AT_ONCE });
       forgotten += rows.length;
       if (rows.length < ROWS_AT_ONCE) return forgotten;
     }

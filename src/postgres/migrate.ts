@@ -47,10 +47,7 @@ export async function migrate(database: Database, settings: MigrateSettings): Pr
       refuseNewerSchema(applied, migrations.length);
       if (applied >= migration.version) return;
       await connection.text(migration.text, [], MIGRATION_MS);
-      await connection.text('insert into carillon_migrations (version, name) values ($1, $2)', [
-        migration.version,
-        migration.name,
-      ]);
+      await connection.run('insert-migration', { version: migration.version, name: migration.name });
     });
   }
   refuseNewerSchema(await appliedVersion(database), migrations.length);
@@ -76,9 +73,7 @@ function readMigrations(): Migration[] {
 /** Waits in short statements: a node that migrates for longer than one statement may take must not keep the others from starting. */
 async function lockMigrations(connection: Queryable, time: ProcessTime): Promise<void> {
   for (let tries = 0; tries < MAX_LOCK_TRIES; tries++) {
-    const [row] = await connection.text<{ locked: boolean }>('select pg_try_advisory_xact_lock($1) as locked', [
-      MIGRATION_LOCK,
-    ]);
+    const [row] = await connection.run('lock-migrations', { lock: MIGRATION_LOCK });
     if (row?.locked === true) return;
     await pause(time, LOCK_PAUSE_MS);
   }
@@ -86,10 +81,8 @@ async function lockMigrations(connection: Queryable, time: ProcessTime): Promise
 }
 
 async function appliedVersion(connection: Queryable): Promise<number> {
-  const rows = await connection.text<{ version: number | null }>(
-    'select max(version) as version from carillon_migrations',
-  );
-  return rows[0]?.version ?? 0;
+  const [row] = await connection.run('select-schema-version');
+  return row?.version ?? 0;
 }
 
 function refuseNewerSchema(applied: number, known: number): void {
@@ -102,13 +95,11 @@ function refuseNewerSchema(applied: number, known: number): void {
 
 async function fixShards(database: Database, shards: number): Promise<void> {
   await database.longTransaction(async (connection) => {
-    await connection.text('insert into cluster (shards) values ($1) on conflict do nothing', [shards]);
-    await connection.text(
-      'insert into shards (shard) select generate_series(0, (select shards from cluster) - 1) on conflict do nothing',
-    );
+    await connection.run('insert-cluster', { shards });
+    await connection.run('insert-shards');
   });
-  const rows = await database.text<{ shards: number }>('select shards from cluster');
-  const fixed = rows[0]?.shards;
+  const [cluster] = await database.run('select-cluster');
+  const fixed = cluster?.shards;
   if (fixed !== shards) {
     throw new CarillonError(
       'CONFLICT',

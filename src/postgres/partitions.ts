@@ -3,7 +3,6 @@
 import { CarillonError } from '../domain/errors.js';
 import { messageIdFloor, messageIdTimeMs } from '../domain/ids.js';
 import { codeOf, type Database, type Queryable } from './database.js';
-import { timestamp } from './messages/message-columns.js';
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1_000;
 /** 1970-01-05 was the first Monday: weeks begin on Mondays, 00:00 UTC. */
@@ -54,7 +53,7 @@ export async function ensurePartitions(
 ): Promise<string[]> {
   const missing: MissingPartition[] = [];
   const done = await unlessLocked(database, async (connection) => {
-    await connection.text('select pg_advisory_xact_lock($1)', [PARTITION_LOCK]);
+    await connection.run('lock-partitions', { lock: PARTITION_LOCK });
     missing.splice(0, Infinity, ...(await missingPartitions(connection, bounds)));
     if (missing.length > 0) await limitLockWait(connection);
     for (const { table, name, weekMs } of missing) await makePartition(connection, table, name, weekMs);
@@ -115,8 +114,9 @@ async function isKept(connection: Queryable, partition: string, sinceMs: number)
   await connection.text('set local enable_seqscan = off');
   const pending = await connection.text(`select 1 from ${partition} where state = 'pending' limit 1`);
   if (pending.length > 0) return true;
-  const since = [timestamp(sinceMs)];
-  return (await connection.text(`select 1 from ${partition} where finished_at >= $1 limit 1`, since)).length > 0;
+  const since = new Date(sinceMs).toISOString();
+  const ended = await connection.text(`select 1 from ${partition} where finished_at >= '${since}' limit 1`);
+  return ended.length > 0;
 }
 
 /** Runs a change in one transaction. False when it was rolled back because it would have waited too long for a lock. */
@@ -183,12 +183,7 @@ async function missingPartitions(connection: Queryable, bounds: PartitionBounds)
 }
 
 async function partitionNames(connection: Queryable): Promise<string[]> {
-  const rows = await connection.text<{ name: string }>(
-    `select child.relname as name from pg_inherits
-       join pg_class parent on parent.oid = inhparent join pg_class child on child.oid = inhrelid
-      where parent.relname = any($1) and parent.relnamespace = current_schema()::regnamespace order by 1`,
-    [PARTITIONED],
-  );
+  const rows = await connection.run('select-partitions', { tables: PARTITIONED });
   return rows.map((row) => row.name);
 }
 
@@ -210,12 +205,7 @@ async function makePartition(connection: Queryable, table: string, name: string,
   );
   await connection.text(`alter table ${table} attach partition ${name} for values from ('${from}') to ('${to}')`);
   // Attached indexes are made like their parents, whose storage cannot be changed; see summaries.ts.
-  const indexes = await connection.text<{ name: string }>(
-    `select i.relname as name from pg_index x join pg_class i on i.oid = x.indexrelid join pg_class t on t.oid = x.indrelid
-     join pg_am a on a.oid = i.relam
-     where t.relname = $1 and t.relnamespace = current_schema()::regnamespace and a.amname = 'brin'`,
-    [name],
-  );
+  const indexes = await connection.run('select-brin-indexes', { partition: name });
   for (const index of indexes) await connection.text(`alter index ${index.name} set (autosummarize = off)`);
 }
 

@@ -5,7 +5,16 @@
 import pg from 'pg';
 import { CarillonError } from '../domain/errors.js';
 import { BudgetSpent, rejection, StatementUnderWay } from './bounded-statement.js';
-import { connect, statement, types, type Queryable } from './database.js';
+import {
+  connect,
+  statement,
+  types,
+  type Given,
+  type Queryable,
+  type Row,
+  type StatementName,
+  type TypedQuery,
+} from './database.js';
 import { ReadTurns } from './read-turns.js';
 import type { ProcessTime } from '../domain/clock.js';
 
@@ -41,7 +50,7 @@ export class ReadPool {
   readonly #pool: pg.Pool;
   readonly #settings: ReadSettings;
   readonly #turns: ReadTurns;
-  readonly #underWay = new Set<StatementUnderWay>();
+  readonly #underWay = new Set<StatementUnderWay<object>>();
 
   constructor(settings: ReadSettings) {
     this.#settings = settings;
@@ -92,7 +101,7 @@ export class ReadPool {
     return new BoundedReads(this.#settings, request, (query, untilMs) => this.#query(query, untilMs, request.signal));
   }
 
-  async #query(query: pg.QueryConfig, untilMs: number, signal: AbortSignal): Promise<object[]> {
+  async #query<Found extends object>(query: TypedQuery<Found>, untilMs: number, signal: AbortSignal): Promise<Found[]> {
     const client = await this.#connect(untilMs, signal);
     client.on('error', this.#settings.onError);
     const underWay = new StatementUnderWay(client, query, untilMs, this.#settings.time);
@@ -138,21 +147,20 @@ function clientGone(): CarillonError {
   return new CarillonError('CLIENT_GONE', 'the client left before its answer');
 }
 
+/** Runs a query until a time. */
+type BoundedQuery = <Found extends object>(query: TypedQuery<Found>, untilMs: number) => Promise<Found[]>;
+
 /** The reads of one request, one statement at a time, as long as its budget lasts. */
 export class BoundedReads implements Queryable {
   readonly #time: ProcessTime;
   readonly #budgetMs: number;
   readonly #request: ReadRequest;
-  readonly #query: (query: pg.QueryConfig, untilMs: number) => Promise<object[]>;
+  readonly #query: BoundedQuery;
   readonly #untilMs: number;
   readonly #walkUntilMs: number;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(
-    { time, budgetMs }: Pick<ReadSettings, 'time' | 'budgetMs'>,
-    request: ReadRequest,
-    query: (query: pg.QueryConfig, untilMs: number) => Promise<object[]>,
-  ) {
+  constructor({ time, budgetMs }: Pick<ReadSettings, 'time' | 'budgetMs'>, request: ReadRequest, query: BoundedQuery) {
     this.#time = time;
     this.#budgetMs = budgetMs;
     this.#request = request;
@@ -162,12 +170,12 @@ export class BoundedReads implements Queryable {
     this.#walkUntilMs = nowMs + budgetMs * WALK_SHARE;
   }
 
-  async run<Row extends object>(name: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return await this.#bounded<Row>(statement(name, values), this.#untilMs);
+  async run<Name extends StatementName>(name: Name, ...given: Given<Name>): Promise<Row<Name>[]> {
+    return await this.#bounded(statement(name, ...given), this.#untilMs);
   }
 
-  async text<Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return await this.#bounded<Row>({ text, values: [...values] }, this.#untilMs);
+  async text<Found extends object>(text: string, values: readonly unknown[] = []): Promise<Found[]> {
+    return await this.#bounded<Found>({ text, values: [...values] }, this.#untilMs);
   }
 
   /** Whether a walk has to end where it is, with a cursor. */
@@ -183,7 +191,7 @@ export class BoundedReads implements Queryable {
     const untilMs = Math.min(this.#walkUntilMs, this.#time.monotonicMs() + withinMs);
     try {
       return await work({
-        run: (name, values = []) => this.#once(statement(name, values), untilMs),
+        run: (name, ...given) => this.#once(statement(name, ...given), untilMs),
         text: (text, values = []) => this.#once({ text, values: [...values] }, untilMs),
       });
     } catch (error) {
@@ -203,16 +211,16 @@ export class BoundedReads implements Queryable {
     );
   }
 
-  async #bounded<Row extends object>(query: pg.QueryConfig, untilMs: number): Promise<Row[]> {
+  async #bounded<Found extends object>(query: TypedQuery<Found>, untilMs: number): Promise<Found[]> {
     try {
-      return await this.#once<Row>(query, untilMs);
+      return await this.#once(query, untilMs);
     } catch (error) {
       throw error instanceof BudgetSpent ? this.tooSlow() : error;
     }
   }
 
-  #once<Row extends object>(query: pg.QueryConfig, untilMs: number): Promise<Row[]> {
-    const rows = this.#last.then(() => this.#query(query, untilMs)) as Promise<Row[]>;
+  #once<Found extends object>(query: TypedQuery<Found>, untilMs: number): Promise<Found[]> {
+    const rows = this.#last.then(() => this.#query(query, untilMs));
     this.#last = rows.catch(() => undefined);
     return rows;
   }

@@ -1,2 +1,3 @@
 -- PostgreSQL's clock at this moment, not when the transaction began.
+--!not-null at
 select clock_timestamp() as at

@@ -8,13 +8,6 @@ const LOCK_WAIT = '200ms';
 const LOCK_NOT_AVAILABLE = '55P03';
 const UNDEFINED_TABLE = '42P01';
 
-interface BrinIndex {
-  readonly name: string;
-  /** Size of its table. */
-  readonly bytes: number;
-  readonly automatic: boolean;
-}
-
 /** Summarizes the ranges that were filled since its last run. */
 export class Summaries {
   readonly #database: Database;
@@ -27,13 +20,7 @@ export class Summaries {
 
   /** Leaves what somebody has locked to the next run. Any number of nodes may do it at once. */
   async run(): Promise<void> {
-    const indexes = await this.#database.text<BrinIndex>(
-      `select i.relname as name, pg_relation_size(x.indrelid)::float8 as bytes, i.reloptions @> array['autosummarize=on'] as automatic
-       from pg_inherits h join pg_class p on p.oid = h.inhparent join pg_index x on x.indrelid = h.inhrelid
-       join pg_class i on i.oid = x.indexrelid join pg_am a on a.oid = i.relam
-       where p.relname in ('messages', 'attempts') and p.relnamespace = current_schema()::regnamespace and a.amname = 'brin'
-       order by i.relname`,
-    );
+    const indexes = await this.#database.run('select-summaries');
     const summarized = new Map<string, number>();
     for (const { name, bytes, automatic } of indexes) {
       if (automatic) await this.#unlessLocked(`alter index ${name} set (autosummarize = off)`);

@@ -111,8 +111,8 @@ export function connectMasters(cluster: Cluster): void {
   for (const node of cluster.nodes('master')) if (node.status === 'wait') void node.connect().catch(() => undefined);
 }
 
-/** Returns whether each slot has a master and each master is connected. */
-export function mastersAreReady(cluster: Cluster): boolean {
+/** Whether each slot has a master and each of these its connection. */
+function mastersAreReady(cluster: Cluster): boolean {
   if (cluster.status !== 'ready') return false;
   const ready = new Set(cluster.nodes('master').flatMap((node) => (node.status === 'ready' ? nodeKey(node) : [])));
   for (let slot = 0; slot < SLOTS; slot += 1) {

@@ -5,9 +5,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { chromiumIfThere, launch, openConsole, type WatchedPage } from '../support/browser.js';
-import { nodeProcess, type NodeProcess } from '../support/node-process.js';
-import { startTestNode, TEST_ADMIN_TOKEN, TEST_SHARDS, TEST_TOKEN, type TestNode } from '../support/node.js';
+import { chromiumIfThere, launch, openConsole, type WatchedPage } from '../kit/browser.js';
+import { nodeProcess, type TestNodeProcess } from '../kit/test-node-process.js';
+import { startTestNode, TEST_ADMIN_TOKEN, TEST_SHARDS, TEST_TOKEN, type TestNode } from '../kit/node.js';
 
 const PAGE_MAX_BYTES = 200_000;
 const SECOND_MS = 1_000;
@@ -16,7 +16,7 @@ const poll = { timeout: 10_000, interval: 20 };
 const program = await chromiumIfThere();
 
 let first: TestNode;
-let second: NodeProcess;
+let second: TestNodeProcess;
 let browser: Browser;
 const ended: (() => Promise<unknown>)[] = [];
 let watched: WatchedPage;
@@ -277,9 +277,9 @@ describe.skipIf(program === null)('the console', () => {
 
     it('can be reached by Tab: first the content, then the places', async () => {
       await go('stores');
-      await page.getByText('Redis, Redis').waitFor();
+      await page.getByRole('heading', { name: 'Redis' }).waitFor();
       await page.reload();
-      await page.getByText('Redis, Redis').waitFor();
+      await page.getByRole('heading', { name: 'Redis' }).waitFor();
       const reached: string[] = [];
       for (let n = 0; n < 4; n += 1) {
         await page.keyboard.press('Tab');

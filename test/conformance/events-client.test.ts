@@ -2,7 +2,7 @@
 
 import { Client } from '@upstash/qstash';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { startTestNode, type TestNode } from '../support/node.js';
+import { startTestNode, type TestNode } from '../kit/node.js';
 
 let node: TestNode;
 let client: Client;

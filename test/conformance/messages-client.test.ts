@@ -3,7 +3,7 @@
 /* eslint-disable @typescript-eslint/no-deprecated -- what older code calls must work as well */
 import { Client } from '@upstash/qstash';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestNode, type TestNode } from '../support/node.js';
+import { startTestNode, type TestNode } from '../kit/node.js';
 
 let node: TestNode;
 let client: Client;

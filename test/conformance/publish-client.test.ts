@@ -2,8 +2,8 @@
 
 import { Client, QstashError, Receiver } from '@upstash/qstash';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Call } from '../support/sink.js';
-import { startTestNode, TEST_SIGNING_KEYS, type TestNode } from '../support/node.js';
+import type { Call } from '../kit/sink.js';
+import { startTestNode, TEST_SIGNING_KEYS, type TestNode } from '../kit/node.js';
 
 let node: TestNode;
 let client: Client;

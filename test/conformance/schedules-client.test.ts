@@ -2,7 +2,7 @@
 
 import { Client, QstashError, Receiver } from '@upstash/qstash';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestNode, TEST_SIGNING_KEYS, type TestNode } from '../support/node.js';
+import { startTestNode, TEST_SIGNING_KEYS, type TestNode } from '../kit/node.js';
 
 let node: TestNode;
 let client: Client;

@@ -2,9 +2,9 @@
 
 import { afterEach, expect, it } from 'vitest';
 import type { Picture } from '../../src/admin/protocol.js';
-import { AdminClient } from '../support/admin-client.js';
-import { nodeProcess } from '../support/node-process.js';
-import { startTestNode, TEST_ADMIN_TOKEN, TEST_SHARDS } from '../support/node.js';
+import { AdminClient } from '../kit/admin-client.js';
+import { nodeProcess } from '../kit/test-node-process.js';
+import { startTestNode, TEST_ADMIN_TOKEN, TEST_SHARDS } from '../kit/node.js';
 
 const ended: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { expect, it, vi } from 'vitest';
 import type { Verdict } from '../../scripts/chaos/check/verdict.js';
-import { report } from '../support/crash-scenario.js';
+import { report } from '../kit/crash-scenario.js';
 
 vi.setConfig({ testTimeout: 240_000 });
 

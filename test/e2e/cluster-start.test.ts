@@ -4,9 +4,9 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { identify } from '../../cluster/system/processes.js';
 import { isFree } from '../../cluster/system/ports.js';
-import { LocalCluster, pidsOf, type Launcher } from '../support/launcher.js';
-import { startSink } from '../support/sink.js';
-import { stablePort } from '../support/stable-port.js';
+import { LocalCluster, pidsOf, type Launcher } from '../kit/launcher.js';
+import { startSink } from '../kit/sink.js';
+import { stablePort } from '../kit/stable-port.js';
 
 const START_MS = 120_000;
 const SHARDS = 12;

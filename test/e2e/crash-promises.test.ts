@@ -2,8 +2,8 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it, vi } from 'vitest';
-import { crashScenario, type CrashScenario, report } from '../support/crash-scenario.js';
-import { ownRedis } from '../support/stores.js';
+import { crashScenario, type CrashScenario, report } from '../kit/crash-scenario.js';
+import { ownRedis } from '../kit/stores.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 

@@ -3,8 +3,8 @@
 import { Redis } from 'ioredis';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { crashScenario, type CrashScenario, report, roomFor, sized } from '../support/crash-scenario.js';
-import { ownRedis, type OwnStore } from '../support/stores.js';
+import { crashScenario, type CrashScenario, report, roomFor, sized } from '../kit/crash-scenario.js';
+import { ownRedis, type OwnStore } from '../kit/stores.js';
 
 const FLUSHES = 3;
 const SCHEDULES = sized(40, 500);

@@ -2,10 +2,10 @@
 // and the nodes that go on wait for nothing that it had locked.
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { crashScenario, type CrashScenario, report, sized } from '../support/crash-scenario.js';
-import { TEST_ADMIN_TOKEN, TEST_SHARDS } from '../support/node.js';
-import { nodeProcess, type NodeProcess } from '../support/node-process.js';
-import { freshRedis } from '../support/stores.js';
+import { crashScenario, type CrashScenario, report, sized } from '../kit/crash-scenario.js';
+import { TEST_ADMIN_TOKEN, TEST_SHARDS } from '../kit/node.js';
+import { nodeProcess, type TestNodeProcess } from '../kit/test-node-process.js';
+import { freshRedis } from '../kit/stores.js';
 
 vi.setConfig({ testTimeout: 600_000 });
 
@@ -15,7 +15,7 @@ const FREEZES = sized(2, 20);
 const SCHEDULES = 100;
 
 let scenario: CrashScenario;
-let second: NodeProcess;
+let second: TestNodeProcess;
 beforeAll(async () => {
   const redis = freshRedis();
   const settings = {
@@ -64,13 +64,13 @@ async function open(): Promise<string[]> {
 async function freezeWithinTransaction(): Promise<void> {
   for (;;) {
     if ((await open()).length === 0) continue;
-    scenario.node.pause();
+    scenario.node.freeze();
     const marks = await open();
     // What it had sent already is carried out.
     await scenario.query('select pg_sleep(0.05)');
     const still = await open();
     if (marks.some((mark) => still.includes(mark))) return;
-    scenario.node.resume();
+    scenario.node.thaw();
   }
 }
 
@@ -85,7 +85,7 @@ it(`the shards of a node frozen within a transaction are taken over within the l
     const frozenAtMs = performance.now();
     await expect.poll(counts, { timeout: 30_000, interval: 20 }).toEqual({ second: TEST_SHARDS });
     takeoverMs.push(Math.round(performance.now() - frozenAtMs));
-    scenario.node.resume();
+    scenario.node.thaw();
   }
   report('frozen within a transaction', { takeoverMs });
   expect(Math.max(...takeoverMs)).toBeLessThan(BOUND_MS);

@@ -3,7 +3,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it, vi } from 'vitest';
-import { crashScenario, type CrashScenario, report, roomFor, sized } from '../support/crash-scenario.js';
+import { crashScenario, type CrashScenario, report, roomFor, sized } from '../kit/crash-scenario.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -32,12 +32,12 @@ it('ends each delivery once after it was frozen for longer than its claims are g
   await receiver.closeGate('first');
   await scenario.publish(HELD, answered);
   await receiver.waitForOpen(HELD, answered);
-  node.pause();
+  node.freeze();
   // Half of the answers come while it is frozen, half after it goes on.
   await delay(FROZEN_MS / 2);
   await receiver.closeGate('');
   await delay(FROZEN_MS / 2);
-  node.resume();
+  node.thaw();
   await scenario.settled();
   const verdict = await scenario.judge();
   report('frozen', verdict);
@@ -77,9 +77,9 @@ async function missedSeconds(of: CrashScenario, absence: () => Promise<void>) {
 it('follows the misfire policy when it thaws, and does not replay each tick', async () => {
   scenario = await startScenario();
   await missedSeconds(scenario, async () => {
-    scenario.node.pause();
+    scenario.node.freeze();
     await delay(FROZEN_MS + GRACE_MS);
-    scenario.node.resume();
+    scenario.node.thaw();
   });
   expect(scenario.node.log.filter(({ level }) => level >= 50)).toEqual([]);
 });

@@ -3,7 +3,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import { crashScenario, type CrashScenario, report, roomFor, sized } from '../support/crash-scenario.js';
+import { crashScenario, type CrashScenario, report, roomFor, sized } from '../kit/crash-scenario.js';
 
 const KILLS = 10;
 /** In flight at each kill, beside what the schedules have. */

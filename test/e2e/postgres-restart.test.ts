@@ -3,8 +3,8 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { crashScenario, type CrashScenario, report, roomFor, sized } from '../support/crash-scenario.js';
-import { ownPostgres, type OwnStore } from '../support/stores.js';
+import { crashScenario, type CrashScenario, report, roomFor, sized } from '../kit/crash-scenario.js';
+import { ownPostgres, type OwnStore } from '../kit/stores.js';
 
 const SCHEDULES = sized(30, 500);
 const HELD = sized(300, 2_000);
@@ -65,7 +65,7 @@ describe.each(WAYS)('when PostgreSQL %s', (name, interrupt) => {
     await receiver.closeGate('');
     await interruption;
     const awayMs = Date.now() - startedAtMs;
-    await node.waitUntilReady();
+    await node.untilReady();
     await delay(2_500);
     await trickle.stop();
     await scenario.stopSeconds();

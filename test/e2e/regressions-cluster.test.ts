@@ -2,10 +2,10 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { crashScenario, type CrashScenario, report, sized } from '../support/crash-scenario.js';
-import { TEST_ADMIN_TOKEN, TEST_SHARDS } from '../support/node.js';
-import { nodeProcess, type NodeProcess } from '../support/node-process.js';
-import { freshRedis } from '../support/stores.js';
+import { crashScenario, type CrashScenario, report, sized } from '../kit/crash-scenario.js';
+import { TEST_ADMIN_TOKEN, TEST_SHARDS } from '../kit/node.js';
+import { nodeProcess, type TestNodeProcess } from '../kit/test-node-process.js';
+import { freshRedis } from '../kit/stores.js';
 
 vi.setConfig({ testTimeout: 180_000 });
 
@@ -15,8 +15,8 @@ const COMINGS_MS = sized(8_000, 600_000);
 const until = { timeout: 30_000, interval: 50 };
 
 let scenario: CrashScenario;
-let second: NodeProcess;
-let nodes: NodeProcess[];
+let second: TestNodeProcess;
+let nodes: TestNodeProcess[];
 beforeAll(async () => {
   const redis = freshRedis();
   const settings = {
@@ -68,7 +68,7 @@ const counts = async (): Promise<Record<string, number>> => {
 const shared = (): Promise<void> =>
   expect.poll(counts, until).toEqual({ first: TEST_SHARDS / 2, second: TEST_SHARDS / 2 });
 
-async function ownerOf(scheduleId: string): Promise<NodeProcess> {
+async function ownerOf(scheduleId: string): Promise<TestNodeProcess> {
   const [row] = await scenario.query<{ shard: number }>('select shard from schedules where id = $1', [scheduleId]);
   return (await owners())[row?.shard ?? -1] === 'first' ? scenario.node : second;
 }
@@ -134,7 +134,7 @@ describe('a slot', () => {
     let comings = 0;
     while (Date.now() < endAtMs) {
       await delay(1_000);
-      expect((await second.sigterm()).code).toBe(0);
+      expect((await second.stopInOrder()).code).toBe(0);
       await second.start();
       await shared();
       comings += 1;
@@ -193,11 +193,11 @@ describe('a node that is frozen for two leases and thaws', () => {
     const owner = await ownerOf('frozen');
     await scenario.publish(30, '/later', { 'Upstash-Delay': '2s' });
     const [lives, logged] = [owner.lives.length, owner.log.length];
-    owner.pause();
+    owner.freeze();
     const survivor = owner === second ? 'first' : 'second';
     await expect.poll(counts, until).toEqual({ [survivor]: TEST_SHARDS });
     await delay(2 * LEASE_MS);
-    owner.resume();
+    owner.thaw();
     await shared();
     await scenario.settled({ except: '%/tick%' });
     const rows = await scenario.query<{ state: string }>(

@@ -2,8 +2,8 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { crashScenario, type CrashScenario, report, sized } from '../support/crash-scenario.js';
-import { ownPostgres, ownRedis } from '../support/stores.js';
+import { crashScenario, type CrashScenario, report, sized } from '../kit/crash-scenario.js';
+import { ownPostgres, ownRedis } from '../kit/stores.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -26,7 +26,7 @@ describe('a node that is asked to stop', () => {
     for (let stop = 1; stop <= STOPS; stop++) {
       await scenario.publish(300, '/batch?hold=200');
       await delay(700);
-      const { code, durationMs } = await node.sigterm();
+      const { code, durationMs } = await node.stopInOrder();
       expect(code).toBe(0);
       stopMs.push(Math.round(durationMs));
       await node.start();
@@ -47,7 +47,7 @@ describe('a node that is asked to stop', () => {
     const again = { 'Upstash-Retries': '100', 'Upstash-Retry-Delay': '50' };
     await scenario.publish(200, '/failing?status=503', again);
     await delay(1_000);
-    const { code, durationMs } = await node.sigterm();
+    const { code, durationMs } = await node.stopInOrder();
     expect(code).toBe(0);
     expect(durationMs).toBeLessThan(DRAIN_MS + MARGIN_MS);
     const calls = (await scenario.receiver.calls()).length;
@@ -67,7 +67,7 @@ describe('a node that is asked to stop', () => {
     await receiver.closeGate('never');
     await scenario.publish(20, '/gated?gate=never');
     await receiver.waitForOpen(20, '/gated');
-    const { code, durationMs } = await node.sigterm();
+    const { code, durationMs } = await node.stopInOrder();
     report('SIGTERM with a receiver that does not answer', { durationMs });
     expect(code).toBe(0);
     expect(durationMs).toBeLessThan(1_000 + MARGIN_MS);
@@ -98,7 +98,7 @@ describe('a node that is asked to stop', () => {
       await store.kill9();
       await receiver.closeGate('');
       await delay(500);
-      const { durationMs, code } = await node.sigterm();
+      const { durationMs, code } = await node.stopInOrder();
       report(`SIGTERM without ${which}`, { durationMs, code });
       expect(durationMs).toBeLessThan(DRAIN_MS + MARGIN_MS);
       expect(code).toBe(0);

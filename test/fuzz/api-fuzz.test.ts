@@ -5,11 +5,11 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { fromWireMessageId } from '../../src/domain/ids.js';
 import type { Database } from '../../src/postgres/database.js';
-import { sized } from '../support/crash-scenario.js';
-import { migratedDatabase, openDatabase, TEST_ADMIN_TOKEN, TEST_TOKEN } from '../support/node.js';
-import { nodeProcess, type NodeProcess } from '../support/node-process.js';
-import { type Sink, startSink } from '../support/sink.js';
-import { type FreshDatabase, freshRedis } from '../support/stores.js';
+import { sized } from '../kit/crash-scenario.js';
+import { migratedDatabase, openDatabase, TEST_ADMIN_TOKEN, TEST_TOKEN } from '../kit/node.js';
+import { nodeProcess, type TestNodeProcess } from '../kit/test-node-process.js';
+import { type Sink, startSink } from '../kit/sink.js';
+import { type FreshDatabase, freshRedis } from '../kit/stores.js';
 import type { OpenApiDocument } from './document.js';
 import { reportsOf } from './findings.js';
 import { fuzz, type FuzzResult } from './fuzz.js';
@@ -24,7 +24,7 @@ const REPORTED = 60;
 let fresh: FreshDatabase;
 let database: Database;
 let sink: Sink;
-let node: NodeProcess;
+let node: TestNodeProcess;
 let result: FuzzResult;
 
 beforeAll(async () => {

@@ -1,12 +1,12 @@
 // Damages what a request means: its values, its parameters, its settings, its body, its caller.
 
-import type { Chance } from '../../scripts/chaos/seeded-random.js';
+import type { SeededRandom } from '../kit/seeded-random.js';
 import type { Caller, Draft, Drafts, Json } from './draft.js';
 import { jsonText, mutateJson, oddBytes } from './json-mutations.js';
 import { kindOf, nearly, oddText, type World } from './values.js';
 
 export interface Tools {
-  readonly random: Chance;
+  readonly random: SeededRandom;
   readonly world: World;
   readonly drafts: Drafts;
   readonly bodyMaxBytes: number;
@@ -41,7 +41,7 @@ function slotsOf(draft: Draft): Slot[] {
 }
 
 /** Changes a text, but for where a URL leads: nothing here may call hosts that are not ours. */
-function nearlySame(random: Chance, text: string): string {
+function nearlySame(random: SeededRandom, text: string): string {
   const authority = /^https?:\/\/[^/?#]*/i.exec(text)?.[0] ?? '';
   return authority + nearly(random, text.slice(authority.length));
 }

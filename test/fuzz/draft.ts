@@ -1,6 +1,6 @@
 // Makes valid requests out of the operations' parameters and schemas; drafts are what the mutations of meaning work on.
 
-import type { Chance } from '../../scripts/chaos/seeded-random.js';
+import type { SeededRandom } from '../kit/seeded-random.js';
 import type { Operation, Parameter, Schema } from './document.js';
 import { kindOf, type World } from './values.js';
 
@@ -45,12 +45,12 @@ export class Drafts {
   }
 
   /** A request for any operation that should succeed, save that what it names may be gone. */
-  valid(random: Chance): Draft {
+  valid(random: SeededRandom): Draft {
     const operation = random.pick(random.happens(TAKING_SHARE) ? this.#taking : this.operations);
     return this.validOf(operation, random);
   }
 
-  validOf(operation: Operation, random: Chance): Draft {
+  validOf(operation: Operation, random: SeededRandom): Draft {
     const draft: Draft = {
       operation,
       caller: this.#caller(random, operation),
@@ -71,25 +71,25 @@ export class Drafts {
   }
 
   /** Setting headers of a message or schedule, for where they are not expected. */
-  setting(random: Chance): [name: string, value: string] {
+  setting(random: SeededRandom): [name: string, value: string] {
     const { name } = random.pick([...this.#settings.message, ...this.#settings.schedule]);
     return [wireName(name, random), kindOf('', name).valid(random, this.world)];
   }
 
-  #caller(random: Chance, { security }: Operation): Caller {
+  #caller(random: SeededRandom, { security }: Operation): Caller {
     if (security === null) return 'default';
     if (security === 'adminToken') return 'admin';
     return random.happens(0.15) ? 'rival' : 'default';
   }
 
-  #give(random: Chance, draft: Draft, parameter: Parameter): void {
+  #give(random: SeededRandom, draft: Draft, parameter: Parameter): void {
     const value = kindOf(draft.operation.name, parameter.name).valid(random, this.world);
     if (parameter.in === 'path') draft.path.set(parameter.name, value);
     else if (parameter.in === 'query') draft.query.push([parameter.name, value]);
     else draft.headers.push([wireName(parameter.name, random), value]);
   }
 
-  #json(random: Chance, operation: Operation, schema: Schema, name: string): Json {
+  #json(random: SeededRandom, operation: Operation, schema: Schema, name: string): Json {
     const type = schema.type ?? schema.anyOf?.[0]?.type;
     if (type === 'array') {
       const count = random.between(1, ITEMS_MAX);
@@ -110,7 +110,7 @@ export class Drafts {
     return type === 'integer' || type === 'number' ? Number(text) : text;
   }
 
-  #itemHeaders(random: Chance, operation: Operation): Record<string, Json> {
+  #itemHeaders(random: SeededRandom, operation: Operation): Record<string, Json> {
     const isSchedule = operation.path.includes('schedules');
     const draft: Draft = { operation, caller: 'default', path: new Map(), query: [], headers: [], body: null };
     for (const parameter of isSchedule ? this.#settings.schedule : this.#settings.message) {
@@ -127,7 +127,7 @@ function isValidNow(name: string): boolean {
   return !['cursor', 'queueName', 'topicName', 'flowControlKey', 'Carillon-Keep'].includes(name);
 }
 
-function wireName(name: string, random: Chance): string {
+function wireName(name: string, random: SeededRandom): string {
   return name.endsWith('*') ? `${name.slice(0, -1)}X-${random.between(0, 9)}` : name;
 }
 

@@ -1,6 +1,6 @@
 // What a run found, with what the node's log says of it, without what is known, once of each kind.
 
-import type { LogLine } from '../support/node-process.js';
+import type { LogLine } from '../kit/test-node-process.js';
 import { KNOWN } from './known.js';
 
 export interface Finding {

@@ -1,6 +1,6 @@
 // Runs the fuzz against a node: seeded requests on some connections at once, each answer judged, failures with all that sends them again.
 
-import { Chance } from '../../scripts/chaos/seeded-random.js';
+import { SeededRandom } from '../kit/seeded-random.js';
 import type { Finding } from './findings.js';
 import { Connection } from './connection.js';
 import { operationsOf, type OpenApiDocument, type Operation } from './document.js';
@@ -100,7 +100,7 @@ function requestOf(
   drafts: Drafts,
   settings: FuzzSettings,
 ): { request: WireRequest; mutations: string[] } {
-  const random = new Chance(Math.imul(settings.seed, 0x9e3779b1) ^ Math.imul(index + 1, 0x85ebca6b));
+  const random = new SeededRandom(Math.imul(settings.seed, 0x9e3779b1) ^ Math.imul(index + 1, 0x85ebca6b));
   const { world, bodyMaxBytes } = settings;
   const tools: Tools = { random, world, drafts, bodyMaxBytes };
   // First each operation as it should be asked for, some times.
@@ -113,7 +113,7 @@ function requestOf(
   return { request, mutations: names };
 }
 
-function mutationNames(random: Chance): string[] {
+function mutationNames(random: SeededRandom): string[] {
   const [meaning, writing] = [Object.keys(DRAFT_MUTATIONS), Object.keys(WIRE_MUTATIONS)];
   return Array.from({ length: random.between(1, MUTATIONS_MAX) }, () =>
     random.pick(random.happens(0.6) ? meaning : writing),

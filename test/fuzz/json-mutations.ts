@@ -1,6 +1,6 @@
 // Damages JSON: wrong types, borders of numbers, members too many, too few or twice, depth, length; and text that is hardly JSON.
 
-import type { Chance } from '../../scripts/chaos/seeded-random.js';
+import type { SeededRandom } from '../kit/seeded-random.js';
 import type { Json } from './draft.js';
 import { kindOf, nearly, oddText } from './values.js';
 
@@ -25,7 +25,7 @@ const MEMBERS = ['__proto__', 'constructor', 'prototype', 'toString', 'length', 
 const DEPTH = 8_000;
 const LONG_LIST = 20_000;
 
-export function mutateJson(random: Chance, json: Json): Json {
+export function mutateJson(random: SeededRandom, json: Json): Json {
   const places = placesOf(json);
   const place = random.pick(places);
   if (place === null) return oddJson(random, json, '');
@@ -45,7 +45,7 @@ export function mutateJson(random: Chance, json: Json): Json {
   return json;
 }
 
-function oddJson(random: Chance, now: Json, name: string): Json {
+function oddJson(random: SeededRandom, now: Json, name: string): Json {
   switch (random.between(0, 5)) {
     case 5:
       return random.pick(kindOf('', name).odd);
@@ -89,7 +89,7 @@ export function jsonText(json: Json): string {
 }
 
 /** Bytes in place of a JSON body, from hardly wrong to not JSON at all. `text` is what the body was. */
-export function oddBytes(random: Chance, text: string, bodyMaxBytes: number): Buffer {
+export function oddBytes(random: SeededRandom, text: string, bodyMaxBytes: number): Buffer {
   switch (random.between(0, 9)) {
     case 0:
       return Buffer.from('['.repeat(DEPTH) + text + ']'.repeat(DEPTH));

@@ -1,6 +1,6 @@
 // What earlier answers told: ids and cursors, so that later requests name things that exist.
 
-import type { Chance } from '../../scripts/chaos/seeded-random.js';
+import type { SeededRandom } from '../kit/seeded-random.js';
 
 export type Kept = 'messageId' | 'dlqId' | 'scheduleId' | 'cursor' | 'tenant' | 'tokenId' | 'adminTokenId';
 
@@ -19,7 +19,7 @@ export class Pool {
   }
 
   /** One of them; mostly a late one, since early ones may be gone. `otherwise` when there is none. */
-  pick(random: Chance, kind: Kept, otherwise: string): string {
+  pick(random: SeededRandom, kind: Kept, otherwise: string): string {
     const values = this.#kept.get(kind) ?? [];
     if (values.length === 0) return otherwise;
     return random.pick(random.happens(0.7) ? values.slice(-8) : values);

@@ -1,6 +1,6 @@
 // Texts for parameters and members: valid ones of each kind, odd ones of each kind, and odd ones that fit nowhere.
 
-import type { Chance } from '../../scripts/chaos/seeded-random.js';
+import type { SeededRandom } from '../kit/seeded-random.js';
 import type { Kept, Pool } from './pool.js';
 
 /** What valid values are made of. */
@@ -11,7 +11,7 @@ export interface World {
 }
 
 export interface Kind {
-  valid(random: Chance, world: World): string;
+  valid(random: SeededRandom, world: World): string;
   /** Odd values that look like those of this kind. */
   readonly odd: readonly string[];
 }
@@ -304,7 +304,7 @@ const TEXTS = [
 ];
 
 /** A text that no parameter expects. */
-export function oddText(random: Chance): string {
+export function oddText(random: SeededRandom): string {
   switch (random.between(0, 4)) {
     case 0:
       return random.pick(['a', '0', 'ü', '\u{1f600}', '%', ',']).repeat(random.pick(LENGTHS));
@@ -322,7 +322,7 @@ export function oddText(random: Chance): string {
 const PUNCTUATION = ',;:/?#[]@!$&\'()*+= \\"<>{}|^`~-_.0123456789';
 
 /** A text that is nearly the given one. */
-export function nearly(random: Chance, text: string): string {
+export function nearly(random: SeededRandom, text: string): string {
   const at = random.between(0, text.length);
   const [before, after] = [text.slice(0, at), text.slice(at)];
   switch (random.between(0, 7)) {

@@ -1,9 +1,9 @@
 // Damages how a request is written: its target, its headers, its framing, its bytes.
 
-import type { Chance } from '../../scripts/chaos/seeded-random.js';
+import type { SeededRandom } from '../kit/seeded-random.js';
 import type { WireRequest } from './wire.js';
 
-type WireMutation = (request: WireRequest, random: Chance) => void;
+type WireMutation = (request: WireRequest, random: SeededRandom) => void;
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'QUERY', 'PROPFIND', 'get', 'X'];
 const TARGET_PARTS = [
@@ -85,12 +85,12 @@ const AUTHORIZATIONS = [
   'x',
 ];
 
-function insertIntoTarget(request: WireRequest, random: Chance, text: string): void {
+function insertIntoTarget(request: WireRequest, random: SeededRandom, text: string): void {
   const at = random.between(0, request.target.length);
   request.target = request.target.slice(0, at) + text + request.target.slice(at);
 }
 
-function encodeSome(text: string, random: Chance, share: number): string {
+function encodeSome(text: string, random: SeededRandom, share: number): string {
   return text.replace(/[^/?&=]/g, (byte) =>
     random.happens(share) ? `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}` : byte,
   );
@@ -102,7 +102,7 @@ function isWithinAddress(bytes: Buffer, at: number): boolean {
   return /127\.0\.0\.1|\.invalid|https?:/i.test(around);
 }
 
-function damaged(change: (bytes: Buffer, random: Chance) => Buffer): WireMutation {
+function damaged(change: (bytes: Buffer, random: SeededRandom) => Buffer): WireMutation {
   return (request, random) => {
     request.isBroken = true;
     request.damage = (bytes) => change(bytes, random);

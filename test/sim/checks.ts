@@ -1,14 +1,18 @@
 // What must hold in every simulation, whatever goes wrong: looked at as things happen, and when all faults are over.
 
 import { messageIdTimeMs } from '../../src/domain/ids.js';
+import type { Message } from '../../src/domain/message.js';
+import type { Acceptance } from '../../src/postgres/messages/accepts.js';
 import type { Call } from './destinations.js';
 import type { NodeWatch, SimulatedNode, Environment } from './node.js';
+import { RecordChecks } from './record-checks.js';
 import type { Caller } from './redis-server.js';
+import { ScheduleChecks } from './schedule-checks.js';
 
 /** A takeover asks Redis for no more than this for each shard. */
 const MAX_TAKEOVER_COMMANDS = 3;
 /** What is no part of a takeover. */
-const OTHER_WORK = new Set(['accept', 'cancel', 'promote', 'settle', 'extend-visibility']);
+const OTHER_WORK = new Set(['accept', 'cancel', 'fire', 'promote', 'reschedule', 'settle', 'extend-visibility']);
 /** By so much may a node's idea of Redis's clock be ahead. */
 const EARLY_MS = 60;
 /** How often it is looked whether shards have actors. */
@@ -28,6 +32,10 @@ export interface Disturbance {
 
 export class Checks implements NodeWatch {
   #around: Environment | null = null;
+  schedules!: ScheduleChecks;
+  records!: RecordChecks;
+  /** Within this time of when it is due a message is sent; any time when left out. */
+  lateMs = Infinity;
   readonly #lastClaims = new Map<number, LastClaim>();
   readonly #ownerOfEpoch = new Map<string, string>();
   /** The run of Redis in which each shard was fenced last. */
@@ -54,6 +62,12 @@ export class Checks implements NodeWatch {
 
   watch(around: Environment): void {
     this.#around = around;
+    this.schedules = new ScheduleChecks(around.world, around.postgres);
+    this.records = new RecordChecks(around.world, around.postgres, () => around.redis.exactMs());
+    around.postgres.transactions.onCommit = (changes) => {
+      this.schedules.onCommit(changes);
+      this.records.onCommit(changes);
+    };
     around.redis.onScript = (name, keys, args, reply, by) => this.#onScript(name, keys, args, reply, by);
     around.postgres.onRead = (ids, by) => ids.forEach((id) => this.#decided.set(`${by.id} ${id}`, around.world.nowMs));
     around.postgres.onGrant = (shard, from, to) => {
@@ -69,6 +83,10 @@ export class Checks implements NodeWatch {
     world.note(`${node.id} acknowledges the cancel of ${id.slice(-6)}`);
     this.#canceledAtMs.set(id, world.nowMs);
     this.cancels += 1;
+  }
+
+  onAccepted(_node: SimulatedNode, message: Message, acceptance: Acceptance): void {
+    this.records.onAccepted(message, acceptance);
   }
 
   onTrouble(node: SimulatedNode, text: string): void {
@@ -165,6 +183,9 @@ export class Checks implements NodeWatch {
     }
     const earlyMs = messageIdTimeMs(call.id) - redis.exactMs();
     if (earlyMs > EARLY_MS) this.#violate(`message ${call.id.slice(-6)} was sent ${earlyMs.toFixed(0)} ms early`);
+    if (call.attempt === 1 && row.overlap === null && -earlyMs > this.lateMs) {
+      this.#violate(`message ${call.id.slice(-6)} was sent ${(-earlyMs).toFixed(0)} ms late`);
+    }
     if (row.endedAtMs < (this.#decided.get(`${call.by} ${call.id}`) ?? 0)) {
       this.#violate(`message ${call.id.slice(-6)} was sent by ${call.by}, though it had ended before it was claimed`);
     }
@@ -219,7 +240,7 @@ export class Checks implements NodeWatch {
       const owners = live.filter((node) => node.holder.owned().includes(shard));
       const named = owners.map(({ id }) => id).join(', ');
       if (owners.length !== 1) faults.push(`shard ${shard} has ${owners.length} actors: ${named}`);
-      const granted = postgres.shards[shard]?.node ?? 'nobody';
+      const granted = postgres.shard(shard).node ?? 'nobody';
       if (owners.length === 1 && owners[0]?.id !== granted) faults.push(`${named} owns shard ${shard} of ${granted}`);
     }
     const shares = live.map((node) => node.holder.owned().length);

@@ -3,11 +3,11 @@
 import type { Redis } from 'ioredis';
 import { CarillonError } from '../../src/domain/errors.js';
 import type { SubscriberClient } from '../../src/redis/subscriptions.js';
-import type { Database, Queryable } from '../../src/postgres/database.js';
+import type { Database, Given, Queryable, Row, StatementName } from '../../src/postgres/database.js';
 import type { Later, Link } from './link.js';
 import { nameOfScript, type RedisServer, sha1 } from './redis-server.js';
 import type { PostgresServer } from './postgres-server.js';
-import { SqlError } from './postgres-transactions.js';
+import { SqlError, type Transaction } from './postgres-transactions.js';
 
 /** Keys and arguments of a script, as the client flattens them. */
 function split(count: number, rest: readonly unknown[]): [string[], string[]] {
@@ -88,6 +88,7 @@ export function subscriberClient(link: Link, server: RedisServer): { client: Sub
 /** As in src/postgres/database.ts. */
 const MAX_TRIES = 5;
 const CONFLICT_PAUSE_MS = 20;
+const PAST_LIMIT = ['25P03', '55P03'];
 
 /** The pool: a request that is lost takes no other along; a transaction has a connection of its own, which ends with it. */
 export function postgresClient(link: Link, server: PostgresServer): Database {
@@ -104,11 +105,10 @@ export function postgresClient(link: Link, server: PostgresServer): Database {
       transaction.connection === link.connection
         ? send(carryOut)
         : Promise.reject(away(new Error('Connection terminated unexpectedly')));
-    const connection = {
-      run: (name: string, values: readonly unknown[]) =>
-        sendWithin(() => server.run(name, values, link.process, transaction)),
-      text: () => Promise.resolve([]),
-    } as Queryable;
+    const connection: Queryable = {
+      run: (name, ...given) => sendWithin(() => server.run(name, given, link.process, transaction)),
+      text: () => Promise.reject(new Error('the simulation runs no text')),
+    };
     try {
       const result = await work(connection);
       await sendWithin(() => server.transactions.commit(transaction));
@@ -121,17 +121,14 @@ export function postgresClient(link: Link, server: PostgresServer): Database {
       throw error;
     }
   };
-  const database: Pick<Database, 'run' | 'text' | 'transaction'> = {
-    run: async <Row extends object>(name: string, values: readonly unknown[]) =>
-      (await send(() => server.run(name, values, link.process))) as Row[],
-    // The only text that is asked for: whether PostgreSQL takes writes.
-    text: <Row extends object>() => send(() => [{ transaction_read_only: 'off' }] as unknown as Row[]),
+  const database: Pick<Database, 'run' | 'transaction'> = {
+    run: (name, ...given) => send(() => server.run(name, given, link.process)),
     transaction: async (work) => {
       for (let tries = 1; ; tries++) {
         try {
           return await once(work);
         } catch (error) {
-          if (!(error instanceof SqlError)) throw error;
+          if (!(error instanceof SqlError && PAST_LIMIT.includes(error.code))) throw error;
           if (tries === MAX_TRIES) throw away(error);
           await new Promise((resolve) => setTimeout(resolve, CONFLICT_PAUSE_MS * tries));
         }
@@ -141,12 +138,42 @@ export function postgresClient(link: Link, server: PostgresServer): Database {
   return database as Database;
 }
 
-/** What stood still for too long, or waited too long for a lock, is tried again; everything else says that PostgreSQL is unavailable. */
+/** A database whose statements are carried out at once, by nobody else's leave: for whoever wants to see what they do. */
+export function boundDatabase(server: PostgresServer, id: string): Database {
+  const link = { connection: 0, process: { id } } as Link;
+  const atOnce = <Name extends StatementName>(
+    name: Name,
+    given: Given<Name>,
+    transaction: Transaction | null,
+  ): Promise<Row<Name>[]> =>
+    new Promise((resolve) => resolve(server.run(name, given, { id }, transaction) as Row<Name>[]));
+  const database: Pick<Database, 'run' | 'transaction'> = {
+    run: (name, ...given) => atOnce(name, given, null),
+    transaction: async (work) => {
+      const transaction = server.transactions.begin(link);
+      const connection: Queryable = {
+        run: (name, ...given) => atOnce(name, given, transaction),
+        text: () => Promise.reject(new Error('the simulation runs no text')),
+      };
+      try {
+        const result = await work(connection);
+        server.transactions.commit(transaction);
+        return result;
+      } catch (error) {
+        server.transactions.end(transaction, new SqlError('25P01', 'rolled back'));
+        throw error;
+      }
+    },
+  };
+  return database as Database;
+}
+
+/** What stood still for too long, or waited too long for a lock, is tried again; everything else says that the table is away. */
 function databaseError(error: unknown): unknown {
   const text = error instanceof Error ? error.message : String(error);
-  if (text.startsWith('the simulation') || (error instanceof SqlError && ['25P03', '55P03'].includes(error.code))) {
-    return error;
-  }
+  const isAboutStatement =
+    error instanceof SqlError && (PAST_LIMIT.includes(error.code) || error.code.startsWith('23'));
+  if (text.startsWith('the simulation') || isAboutStatement) return error;
   return away(error);
 }
 

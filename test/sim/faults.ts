@@ -103,14 +103,16 @@ export class Faults {
   get arePast(): boolean {
     const { redis, lockServers, postgres } = this.#around;
     const servers = [redis, postgres, ...lockServers].every((server) => server.isUp && !server.isFrozen);
-    return servers && this.#startingAgain === 0 && this.live.every(isWell);
+    // What a dead node had sent may still be on its way, and says that it lives.
+    const isQuiet = this.nodes.every(({ links }) => links.every((link) => !link.isStalled));
+    return servers && isQuiet && this.#startingAgain === 0 && this.live.every(isWell);
   }
 
   #next(): void {
     const { world } = this.#around;
     world.after(-Math.log(1 - world.random.next()) * EVERY_MS, () => {
       if (this.#isOver) return;
-      this.#strike(world.random.pick(this.#kinds) ?? 'freeze');
+      this.#strike(world.random.pickIfAny(this.#kinds) ?? 'freeze');
       this.#next();
     });
   }
@@ -118,11 +120,11 @@ export class Faults {
   #strike(kind: FaultKind): void {
     const { world, redis, postgres } = this.#around;
     const { random } = world;
-    const victim = random.pick(this.live);
+    const victim = random.pickIfAny(this.live);
     this.count += 1;
     switch (kind) {
       case 'freeze': {
-        this.#freeze(victim, random.between(100, 3 * TIMES.leaseMs));
+        this.#freeze(victim, random.within(100, 3 * TIMES.leaseMs));
         return;
       }
       case 'kill': {
@@ -136,7 +138,7 @@ export class Faults {
         if (this.live.length < MAX_NODES) this.join();
         return;
       case 'lock server': {
-        this.#lockServer(random.pick(this.#around.lockServers));
+        this.#lockServer(random.pickIfAny(this.#around.lockServers));
         return;
       }
       case 'flush':
@@ -150,7 +152,7 @@ export class Faults {
         return;
       }
       case 'redis away': {
-        const downMs = random.between(100, 6_000);
+        const downMs = random.within(100, 6_000);
         redis.restart(downMs, 0);
         this.#disturb(null, downMs);
         return;
@@ -160,7 +162,7 @@ export class Faults {
         return;
       }
       case 'break':
-        random.pick(victim?.links ?? [])?.reset();
+        random.pickIfAny(victim?.links ?? [])?.reset();
         {
           this.#disturb(victim?.id ?? null, 0);
           return;
@@ -170,7 +172,7 @@ export class Faults {
         return;
       }
       case 'freeze in transaction': {
-        this.#withinTransaction(victim, () => this.#freeze(victim, random.between(500, 3 * TIMES.leaseMs)));
+        this.#withinTransaction(victim, () => this.#freeze(victim, random.within(500, 3 * TIMES.leaseMs)));
         return;
       }
       case 'stop in transaction': {
@@ -182,7 +184,7 @@ export class Faults {
         return;
       }
       case 'table away': {
-        const downMs = random.between(200, 5_000);
+        const downMs = random.within(200, 5_000);
         postgres.kill();
         world.after(downMs, () => postgres.rise());
         this.#disturb(null, downMs);
@@ -198,7 +200,7 @@ export class Faults {
 
   /** Strikes as soon as a transaction of the node stands still: before the first of its statements, between two, or before the commit. */
   #withinTransaction(victim: SimulatedNode | undefined, strike: (transaction: Transaction) => void): void {
-    const least = this.#around.world.random.whole(0, 1);
+    const least = this.#around.world.random.between(0, 1);
     this.#onStill = (transaction) => {
       if (transaction.link.process !== victim?.process || transaction.locks.size < least) return;
       this.#onStill = null;
@@ -225,8 +227,8 @@ export class Faults {
   #cutFromOneStore(victim: SimulatedNode | undefined): void {
     const { world, redis, postgres, lockServers } = this.#around;
     const { random } = world;
-    const store: readonly Server[] = random.pick<readonly Server[]>([[redis], [postgres], lockServers]) ?? [];
-    const durationMs = random.between(TIMES.leaseMs / 2, 2.5 * TIMES.leaseMs);
+    const store: readonly Server[] = random.pickIfAny<readonly Server[]>([[redis], [postgres], lockServers]) ?? [];
+    const durationMs = random.within(TIMES.leaseMs / 2, 2.5 * TIMES.leaseMs);
     const isSilent = random.happens(0.5);
     const names = store.map(({ name }) => name).join(', ');
     world.note(`${victim?.id ?? ''} is cut off from ${names} for ${durationMs.toFixed(0)} ms`);
@@ -246,7 +248,7 @@ export class Faults {
     victim.kill();
     this.#disturb(victim.id, 0);
     if (world.random.happens(0.7)) {
-      world.after(world.random.between(300, 8_000), () => {
+      world.after(world.random.within(300, 8_000), () => {
         if (!this.#isOver && this.live.length < MAX_NODES) this.join(name);
       });
     }
@@ -255,8 +257,8 @@ export class Faults {
   #lockServer(server: RedisServer | undefined): void {
     const { world, redis } = this.#around;
     if (server === undefined || server === redis) return;
-    const durationMs = world.random.between(200, 9_000);
-    const how = world.random.whole(0, 3);
+    const durationMs = world.random.within(200, 9_000);
+    const how = world.random.between(0, 3);
     if (how === 0) server.freeze(durationMs);
     else if (how === 1) server.restart(durationMs, null);
     else if (how === 2) server.restart(durationMs, 0);
@@ -266,23 +268,23 @@ export class Faults {
   /** Another server takes the place of Redis's, without what was written last. */
   #failover(): void {
     const { world, redis } = this.#around;
-    const downMs = world.random.between(50, 1_500);
-    redis.restart(downMs, world.random.between(0, 2_000));
+    const downMs = world.random.within(50, 1_500);
+    redis.restart(downMs, world.random.within(0, 2_000));
     this.#disturb(null, downMs);
   }
 
   #stall(victim: SimulatedNode | undefined): void {
     const { world } = this.#around;
-    const durationMs = world.random.between(200, 2 * TIMES.leaseMs);
+    const durationMs = world.random.within(200, 2 * TIMES.leaseMs);
     world.note(`${victim?.id ?? ''} hears nothing from a server for ${durationMs.toFixed(0)} ms`);
-    world.random.pick(victim?.links ?? [])?.stall(durationMs);
+    world.random.pickIfAny(victim?.links ?? [])?.stall(durationMs);
     this.#disturb(victim?.id ?? null, durationMs);
   }
 
   /** A node's connection to Redis breaks, and is not made again for a while. */
   #cutOff(victim: SimulatedNode | undefined): void {
     const { world } = this.#around;
-    const durationMs = world.random.between(1_000, 2 * TIMES.leaseMs);
+    const durationMs = world.random.within(1_000, 2 * TIMES.leaseMs);
     victim?.redisLink.stall(durationMs);
     victim?.redisLink.reset();
     world.note(`${victim?.id ?? ''} is cut off from Redis for ${durationMs.toFixed(0)} ms`);

@@ -162,8 +162,8 @@ export class Link {
   #delayed(): number {
     const { process, troubles } = this.#settings;
     const { world } = process;
-    const long = world.random.happens(troubles.longDelay) ? world.random.between(0, troubles.longDelayMs) : 0;
-    return Math.max(world.nowMs + world.random.between(0.1, 1.5) + long, this.#stalledUntilMs);
+    const long = world.random.happens(troubles.longDelay) ? world.random.within(0, troubles.longDelayMs) : 0;
+    return Math.max(world.nowMs + world.random.within(0.1, 1.5) + long, this.#stalledUntilMs);
   }
 }
 

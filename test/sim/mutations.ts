@@ -3,15 +3,15 @@
 import { Admission } from '../../src/actor/admission.js';
 import type { Mutant } from './node.js';
 import type { FaultKind } from './faults.js';
-import { refused } from './shard-scripts.js';
+import { refused } from './queue-state.js';
 import type { RedisServer } from './redis-server.js';
 import { EVERY_FAULT } from './faults.js';
+import type { SimulationSettings } from './simulation.js';
 
-export interface Mutation {
+export interface Mutation extends Omit<SimulationSettings, 'faults' | 'mutant'> {
   readonly name: string;
   readonly mutant: Mutant;
   readonly faults: readonly FaultKind[];
-  readonly ownerlessMs?: number;
 }
 
 const PREFIX = 'carillon';

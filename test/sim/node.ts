@@ -5,15 +5,15 @@ import type { Logger } from 'pino';
 import { assembleNode, type NodeCore } from '../../src/compose/assemble-node.js';
 import type { NodeHooks } from '../../src/compose/hooks.js';
 import type { NodePorts, Replacements } from '../../src/compose/ports.js';
+import type { Clock } from '../../src/domain/clock.js';
+import type { Config } from '../../src/config.js';
 import { CarillonError } from '../../src/domain/errors.js';
-import { ID_RANDOM_BYTES, messageId } from '../../src/domain/ids.js';
 import type { Message } from '../../src/domain/message.js';
-import { shardOfMessage } from '../../src/domain/shard.js';
 import type { NodeIntake } from '../../src/intake/node-intake.js';
 import type { EpochAuthority } from '../../src/membership/fencing.js';
+import type { Acceptance } from '../../src/postgres/messages/accepts.js';
 import type { ShardHolder } from '../../src/membership/shard-holder.js';
 import type { Locks } from '../../src/membership/shard-lock-ranges.js';
-import { isUnavailable } from '../../src/postgres/database.js';
 import { redisClient, subscriberClient, postgresClient } from './clients.js';
 import type { Destinations } from './destinations.js';
 import { Link, type LinkTroubles } from './link.js';
@@ -21,6 +21,7 @@ import { Process } from './process.js';
 import type { RedisServer } from './redis-server.js';
 import type { PostgresServer } from './postgres-server.js';
 import { settingsOf, TIMES } from './times.js';
+import { within } from './turns.js';
 import type { World } from './world.js';
 
 export { TIMES } from './times.js';
@@ -34,6 +35,8 @@ export interface Environment {
   readonly postgres: PostgresServer;
   readonly destinations: Destinations;
   readonly troubles: LinkTroubles;
+  /** Settings of nodes that differ from those of other simulations. */
+  readonly config: Partial<Config>;
   /** Told what nodes do, for the checks. */
   readonly watch: NodeWatch;
   /** Puts wrong parts in the place of right ones, to see that it is noticed. */
@@ -46,6 +49,8 @@ export interface NodeWatch {
   onCommand(node: SimulatedNode, script: string, key: string): void;
   /** A takeover begins; the promise is its end. */
   onTaking(node: SimulatedNode, shards: readonly number[], taking: Promise<unknown>): void;
+  /** A client was told that its message is accepted, or whose repeat it is. */
+  onAccepted(node: SimulatedNode, message: Message, acceptance: Acceptance): void;
   /** A client was told that its message is canceled. */
   onCanceled(node: SimulatedNode, id: string): void;
   onTrouble(node: SimulatedNode, text: string): void;
@@ -59,10 +64,6 @@ export interface Mutant extends Omit<Replacements, 'authority' | 'fencing'> {
   readonly authority?: (authority: EpochAuthority, redis: RedisServer, process: Process) => EpochAuthority;
 }
 
-/** So many messages are too large for a payload. */
-const IS_LARGE = 0.2;
-const SMALL = Buffer.from('x');
-const LARGE = Buffer.alloc(TIMES.inlineMaxBytes + 1, 'x');
 /** That a store is unavailable is told as an error, and is none of the node. */
 const AWAY_LINES = /^PostgreSQL is unavailable|^Redis accepts no work/;
 
@@ -81,9 +82,9 @@ export class SimulatedNode {
   constructor(around: Environment, id: string) {
     const { world, redis, postgres: table, lockServers, troubles } = around;
     this.#around = around;
-    const process = new Process(world, id, 1 + world.random.between(-0.003, 0.003));
+    const process = new Process(world, id, 1 + world.random.within(-0.003, 0.003));
     this.process = process;
-    const ahead = world.random.between(-3, 3);
+    const ahead = world.random.within(-3, 3);
 
     const redisLink = new Link({
       process,
@@ -111,7 +112,7 @@ export class SimulatedNode {
     const client = redisClient(redisLink, redis, (script, [key = '']) => around.watch.onCommand(this, script, key));
     const database = postgresClient(postgresLink, table);
     this.#ports = {
-      config: settingsOf(id.slice(0, id.lastIndexOf('-')), around.shards),
+      config: settingsOf(id.slice(0, id.lastIndexOf('-')), around.shards, around.config),
       identity: id,
       database,
       accepts: database,
@@ -126,7 +127,7 @@ export class SimulatedNode {
       hooks: this.#hooks(),
       replace: this.#replacements(),
     };
-    this.#core = assembleNode(this.#ports);
+    this.#core = within(process.time, () => assembleNode(this.#ports));
   }
 
   get id(): string {
@@ -139,10 +140,6 @@ export class SimulatedNode {
 
   get holder(): ShardHolder {
     return this.#core.holder;
-  }
-
-  get intake(): NodeIntake {
-    return this.#core.intake;
   }
 
   /** Joins; a node that cannot ends. */
@@ -179,45 +176,26 @@ export class SimulatedNode {
     }
   }
 
-  /** A client's message: committed, then offered. Returns its id. */
-  publish(dueInMs: number): string {
-    const { world, shards } = this.#around;
-    const nowMs = this.#ports.clock.nowMs();
-    const id = messageId(nowMs + dueInMs, world.random.bytes(ID_RANDOM_BYTES));
-    const body = world.random.happens(IS_LARGE) ? LARGE : SMALL;
-    const message = {
-      ...makeMessage(id, shardOfMessage(id, shards), nowMs, Math.ceil(nowMs + dueInMs)),
-      body,
-    };
-    // A client that hears of an error is told to try again; it may have been committed nevertheless.
-    this.#ask(() => this.intake.accept([{ message, keys: [] }]));
-    return id;
+  get clock(): Clock {
+    return this.#ports.clock;
+  }
+
+  /** A client's request. One that fails is told to try again; what it asked for may have been done nevertheless. */
+  ask(request: (intake: NodeIntake) => Promise<unknown>, onFailed: () => void = () => undefined): void {
+    this.#turn(async () => {
+      try {
+        await request(this.#core.intake);
+      } catch (error) {
+        if (!(error instanceof CarillonError)) throw error;
+        onFailed();
+      }
+    });
   }
 
   /** A client's cancel. */
   cancel(id: string): void {
-    this.#ask(async () => {
-      for (const canceled of await this.intake.cancel(1, [id])) this.#around.watch.onCanceled(this, canceled);
-    });
-  }
-
-  /** Schedules are not simulated, but what firing them locks is: the shard's row, until the occurrences are committed. */
-  #fireOn(): void {
-    const { world, postgres: table, watch } = this.#around;
-    this.process.time.after(TIMES.fireEveryMs * world.random.between(0.5, 1.5), () => {
-      if (this.isStopping) return;
-      const shard = world.random.pick(this.holder.owned());
-      this.#fireOn();
-      if (shard === undefined || !this.#core.recorder.isAvailable) return;
-      const epoch = table.shards[shard]?.epoch ?? 0;
-      this.#ports.database
-        .transaction(async (connection) => {
-          await connection.run('fire-schedules', [[shard], [epoch]]);
-          await connection.run('insert-attempts');
-        })
-        .catch((error: unknown) => {
-          if (!isUnavailable(error)) watch.onTrouble(this, `a fire failed: ${String(error)}`);
-        });
+    this.ask(async (intake) => {
+      for (const canceled of await intake.cancel(1, [id])) this.#around.watch.onCanceled(this, canceled);
     });
   }
 
@@ -229,9 +207,7 @@ export class SimulatedNode {
         onAcquired: nothing,
         onExpired: nothing,
         onView: () => {
-          if (this.hasJoined) return;
           this.hasJoined = true;
-          this.#fireOn();
         },
       },
       onSwept: nothing,
@@ -247,10 +223,10 @@ export class SimulatedNode {
 
   /** What tells the checks of a node's doings, around what a mutation puts there. */
   #replacements(): Replacements {
-    const { watch, redis, mutant: spoil = {} } = this.#around;
+    const { watch, redis, mutant: mutant = {} } = this.#around;
     return {
-      ...spoil,
-      authority: (authority) => spoil.authority?.(authority, redis, this.process) ?? authority,
+      ...mutant,
+      authority: (authority) => mutant.authority?.(authority, redis, this.process) ?? authority,
       fencing: (fencing) => ({
         acquire: (shards) => {
           const taking = fencing.acquire(shards);
@@ -261,7 +237,7 @@ export class SimulatedNode {
         superseded: (held) => fencing.superseded(held),
       }),
       actorParts: (made) => {
-        const parts = spoil.actorParts?.(made) ?? made;
+        const parts = mutant.actorParts?.(made) ?? made;
         const { queue } = parts;
         return {
           ...parts,
@@ -276,17 +252,6 @@ export class SimulatedNode {
         };
       },
     };
-  }
-
-  /** A client's request, of which only the node's own faults matter. */
-  #ask(request: () => Promise<unknown>): void {
-    this.#turn(async () => {
-      try {
-        await request();
-      } catch (error) {
-        if (!(error instanceof CarillonError)) throw error;
-      }
-    });
   }
 
   #turn(work: () => Promise<unknown>): void {
@@ -320,32 +285,4 @@ export class SimulatedNode {
     };
     return log as unknown as Logger;
   }
-}
-
-function makeMessage(id: string, shard: number, createdAtMs: number, dueAtMs: number): Message {
-  return {
-    id,
-    tenantId: 1,
-    shard,
-    kind: 'message',
-    scheduleId: null,
-    occurrenceAtMs: null,
-    idempotencyKey: null,
-    sourceId: null,
-    overlap: null,
-    dueAtMs,
-    createdAtMs,
-    destination: `http://receiver-${shard % 4}.test/`,
-    method: 'POST',
-    headers: {},
-    body: SMALL,
-    maxRetries: 2,
-    retryDelay: '700',
-    timeoutMs: 5_000,
-    callback: null,
-    failureCallback: null,
-    labels: [],
-    redact: null,
-    callerIp: null,
-  };
 }

@@ -4,6 +4,7 @@
 import type { Cancel } from '../../src/domain/clock.js';
 import type { TransactionLimits } from '../../src/postgres/database.js';
 import { Later, type Link } from './link.js';
+import { type Changes, type Tables, View } from './tables.js';
 import type { World } from './world.js';
 
 /** An error as PostgreSQL answers it. */
@@ -27,7 +28,8 @@ const ENDED_FROM_OUTSIDE = new Set(['25P03', '57P01']);
 
 export class Transaction {
   readonly locks = new Map<string, 'shared' | 'exclusive'>();
-  readonly writes: (() => void)[] = [];
+  /** What it sees, and what it changed. */
+  readonly view: View;
   /** Since when it stands still; null while a statement runs or waits. */
   idleSinceMs: number | null;
   /** Why it is over, if its connection has not heard of that yet. */
@@ -37,21 +39,23 @@ export class Transaction {
   constructor(
     readonly link: Link,
     readonly connection: number,
-    nowMs: number,
+    { nowMs, tables }: { nowMs: number; tables: Tables },
   ) {
     this.idleSinceMs = nowMs;
+    this.view = new View(tables);
   }
 }
 
 interface Waiting {
   readonly transaction: Transaction | null;
-  readonly locks: readonly RowLock[];
+  readonly locks: () => readonly RowLock[];
   readonly go: () => void;
 }
 
 export class Transactions {
   readonly #world: World;
   readonly #limits: TransactionLimits;
+  readonly #tables: Tables;
   readonly #open = new Set<Transaction>();
   #waiting: Waiting[] = [];
   /** Those that stood still until they were ended. */
@@ -59,40 +63,46 @@ export class Transactions {
   /** Told when a transaction begins to stand still. */
   onStill: (transaction: Transaction) => void = () => undefined;
 
-  constructor(world: World, limits: TransactionLimits) {
+  /** Told what each transaction committed, those of a single statement among them. */
+  onCommit: (changes: Changes) => void = () => undefined;
+
+  constructor(world: World, limits: TransactionLimits, tables: Tables) {
     this.#world = world;
     this.#limits = limits;
+    this.#tables = tables;
   }
 
   begin(link: Link): Transaction {
-    const transaction = new Transaction(link, link.connection, this.#world.nowMs);
+    const transaction = new Transaction(link, link.connection, { nowMs: this.#world.nowMs, tables: this.#tables });
     this.#open.add(transaction);
     this.#standStill(transaction);
     return transaction;
   }
 
   /** Runs a statement, within a transaction or by itself, as soon as the rows that it locks are free. */
-  run<Rows>(transaction: Transaction | null, locks: readonly RowLock[], work: () => Rows): Rows | Later<Rows> {
+  run<Rows>(transaction: Transaction | null, locks: () => readonly RowLock[], work: () => Rows): Rows | Later<Rows> {
     if (transaction !== null) {
       if (transaction.ended !== null) throw transaction.ended;
       transaction.cancelIdle();
       transaction.idleSinceMs = null;
     }
     const finish = (): Rows => {
-      for (const { row, shared } of transaction === null ? [] : locks) {
+      for (const { row, shared } of transaction === null ? [] : locks()) {
         if (transaction?.locks.get(row) !== 'exclusive') transaction?.locks.set(row, shared ? 'shared' : 'exclusive');
       }
       const rows = work();
       if (transaction !== null) this.#standStill(transaction);
       return rows;
     };
-    if (!this.isLocked(transaction, locks)) return finish();
-    return new Later((resolve, reject) => this.#wait(transaction, locks, () => resolve(finish()), reject));
+    if (!this.isLocked(transaction, locks())) return finish();
+    return new Later((resolve, reject) =>
+      this.#wait(transaction, locks, () => attempt(finish, resolve, reject), reject),
+    );
   }
 
   #wait(
     transaction: Transaction | null,
-    locks: readonly RowLock[],
+    locks: () => readonly RowLock[],
     go: () => void,
     fail: (error: Error) => void,
   ): void {
@@ -130,7 +140,7 @@ export class Transactions {
 
   commit(transaction: Transaction): void {
     if (transaction.ended !== null) throw transaction.ended;
-    for (const write of transaction.writes) write();
+    this.onCommit(transaction.view.commit(this.#world.nowMs));
     this.end(transaction, new SqlError('25P01', 'there is no transaction in progress'));
   }
 
@@ -144,7 +154,7 @@ export class Transactions {
     this.#waiting = [];
     for (const one of waiting) {
       if (one.transaction?.ended != null) continue;
-      if (this.isLocked(one.transaction, one.locks)) this.#waiting.push(one);
+      if (this.isLocked(one.transaction, one.locks())) this.#waiting.push(one);
       else one.go();
     }
   }
@@ -172,5 +182,13 @@ export class Transactions {
       this.end(transaction, new SqlError('25P03', 'terminating connection due to idle-in-transaction timeout'));
     });
     this.onStill(transaction);
+  }
+}
+
+function attempt<Rows>(work: () => Rows, resolve: (rows: Rows) => void, reject: (error: Error) => void): void {
+  try {
+    resolve(work());
+  } catch (error) {
+    reject(error as Error);
   }
 }

@@ -27,9 +27,16 @@ interface Data {
   strings: Map<string, StringValue>;
   hashes: Map<string, Map<string, string>>;
   sets: Map<string, Map<string, number>>;
+  /** When sets end that were told to. */
+  expiries: Map<string, number>;
+}
+
+function noData(): Data {
+  return { strings: new Map(), hashes: new Map(), sets: new Map(), expiries: new Map() };
 }
 
 const models: Readonly<Record<string, ScriptModel>> = { ...lockScripts, ...shardScripts, ...rosterScripts };
+export const modelNames: readonly string[] = Object.keys(models);
 /** Scripts are known by the hash of their source, as in Redis. */
 const nameOfHash = new Map(Object.keys(models).map((name) => [sha1(new Script(name).source), name]));
 const KEPT_STATES = 6;
@@ -42,7 +49,7 @@ interface Subscriber {
 }
 
 export class RedisServer extends Server {
-  #data: Data = { strings: new Map(), hashes: new Map(), sets: new Map() };
+  #data = noData();
   #states: { atMs: number; data: Data }[] = [];
   readonly #pace: number;
   readonly #aheadMs: number;
@@ -57,7 +64,7 @@ export class RedisServer extends Server {
   constructor(world: World, name: string, pace = 1) {
     super(world, name);
     this.#pace = pace;
-    this.#aheadMs = world.random.between(-5_000, 5_000);
+    this.#aheadMs = world.random.within(-5_000, 5_000);
   }
 
   /** The server's own clock, in whole milliseconds. */
@@ -96,7 +103,16 @@ export class RedisServer extends Server {
   }
 
   set(key: string): Map<string, number> {
+    if ((this.#data.expiries.get(key) ?? Infinity) <= this.timeMs()) {
+      this.#data.sets.delete(key);
+      this.#data.expiries.delete(key);
+    }
     return made(this.#data.sets, key);
+  }
+
+  /** A set ends with all its members after this time, unless it is told anew. */
+  expire(key: string, ttlMs: number): void {
+    this.#data.expiries.set(key, this.timeMs() + ttlMs);
   }
 
   /** Members by score, as a sorted set has them. */
@@ -111,6 +127,17 @@ export class RedisServer extends Server {
       if (first === undefined || entry[1] < first[1] || (entry[1] === first[1] && entry[0] < first[0])) first = entry;
     }
     return first;
+  }
+
+  /** All that it has, by key, as a Redis shows it: nothing of what ended or is empty. */
+  contents(): Record<string, unknown> {
+    const { strings, hashes, sets } = this.#data;
+    const found: [string, unknown][] = [];
+    for (const key of strings.keys()) found.push([key, this.get(key)?.text ?? null]);
+    for (const [key, hash] of hashes) found.push([key, hash.size === 0 ? null : Object.fromEntries(hash)]);
+    for (const key of sets.keys())
+      found.push([key, this.set(key).size === 0 ? null : Object.fromEntries(this.set(key))]);
+    return Object.fromEntries(found.filter(([, value]) => value !== null));
   }
 
   subscribe(link: Link, channel: string, hear: (channel: string, text: string) => void): void {
@@ -142,7 +169,7 @@ export class RedisServer extends Server {
 
   flush(): void {
     this.world.note(`${this.name} is flushed`);
-    this.#data = { strings: new Map(), hashes: new Map(), sets: new Map() };
+    this.#data = noData();
   }
 
   /** Ends and comes back after a while as another process, with what it had so long ago (0: all) or with nothing (null). */
@@ -170,11 +197,12 @@ export class RedisServer extends Server {
   }
 }
 
-function copyOf({ strings, hashes, sets }: Data): Data {
+function copyOf({ strings, hashes, sets, expiries }: Data): Data {
   return {
     strings: new Map(strings),
     hashes: new Map([...hashes].map(([key, hash]) => [key, new Map(hash)])),
     sets: new Map([...sets].map(([key, set]) => [key, new Map(set)])),
+    expiries: new Map(expiries),
   };
 }
 

@@ -25,7 +25,7 @@ class Greedy {
     world: World,
     id: string,
     servers: readonly RedisServer[],
-    pace = 1 + world.random.between(-0.003, 0.003),
+    pace = 1 + world.random.within(-0.003, 0.003),
   ) {
     this.process = new Process(world, id, pace);
     const { process } = this;
@@ -34,7 +34,7 @@ class Greedy {
       redisClient(new Link({ process, server, timeoutMs: ANSWER_MS, troubles }), server),
     );
     this.locks = new ShardLocks(clients, { keyPrefix: 'carillon:{locks}:', leaseMs: LEASE_MS }, process.time);
-    world.after(world.random.between(0, BEAT_MS), () => void this.#beat(), process.time);
+    world.after(world.random.within(0, BEAT_MS), () => void this.#beat(), process.time);
   }
 
   async #beat(): Promise<void> {
@@ -55,7 +55,7 @@ class LockWorld {
   constructor(seed: number) {
     this.world = new World(seed);
     const { world } = this;
-    this.servers = [0, 1, 2].map((n) => new RedisServer(world, `lock-${n}`, 1 + world.random.between(-0.003, 0.003)));
+    this.servers = [0, 1, 2].map((n) => new RedisServer(world, `lock-${n}`, 1 + world.random.within(-0.003, 0.003)));
     // These have been there for long.
     for (const server of this.servers) server.put(BOOT_KEY, String(server.timeMs() - 60_000), { id: '' });
     this.greedy = ['a', 'b', 'c'].map((id) => new Greedy(world, id, this.servers));
@@ -170,7 +170,7 @@ describe('locks on three servers', { timeout: 120_000 }, () => {
     (seed) =>
       inLockWorld(seed, async (locks) => {
         for (const server of locks.servers) {
-          server.restart(locks.world.random.between(50, 1_000), null);
+          server.restart(locks.world.random.within(50, 1_000), null);
           await locks.run(3 * BEAT_MS);
         }
         await locks.run(2 * LEASE_MS);
@@ -209,14 +209,14 @@ describe('locks on three servers', { timeout: 120_000 }, () => {
     inLockWorld(seed, async (locks) => {
       const { random } = locks.world;
       for (let round = 0; round < 12; round++) {
-        const server = random.pick(locks.servers);
-        const durationMs = random.between(100, 2 * LEASE_MS);
-        const what = random.whole(0, 3);
+        const server = random.pickIfAny(locks.servers);
+        const durationMs = random.within(100, 2 * LEASE_MS);
+        const what = random.between(0, 3);
         if (what === 0) server?.freeze(durationMs);
         else if (what === 1) server?.restart(durationMs, random.happens(0.5) ? 0 : null);
         else if (what === 2) server?.flush();
-        else random.pick(locks.greedy)?.process.freeze(durationMs);
-        await locks.run(random.between(100, LEASE_MS));
+        else random.pickIfAny(locks.greedy)?.process.freeze(durationMs);
+        await locks.run(random.within(100, LEASE_MS));
       }
     }),
   );

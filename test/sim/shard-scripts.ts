@@ -1,56 +1,9 @@
-// What the scripts of a shard's queue do (src/redis/lua), on a simulated server; what nothing in the simulation asks for is left out:
-// schedules, and notes of moved entries.
+// What the scripts of a shard's queue do (src/redis/lua), on a simulated server; those of schedules are in schedule-
+// scripts.ts. That they do what the Lua files do is held by test/differential/redis.test.ts.
 
 import type { RedisServer, ScriptModel } from './redis-server.js';
-
-type Refused = 'NOFENCE' | 'STALE' | null;
-
-/** include/fence.lua. */
-export function refused(redis: RedisServer, stateKey: string, epoch: string): Refused {
-  const state = redis.hash(stateKey);
-  const stored = state.get('epoch');
-  if (stored === undefined) return 'NOFENCE';
-  if (Number(epoch) < Number(stored)) return 'STALE';
-  if (Number(epoch) > Number(stored)) state.set('epoch', epoch);
-  return null;
-}
-
-/** include/believed.lua. */
-function isFresh(redis: RedisServer, stateKey: string, madeMs: number, freshMs: number): boolean {
-  const state = redis.hash(stateKey);
-  const filledMs = Number(state.get('filled') ?? 0);
-  return (
-    Number(state.get('completed') ?? 0) > redis.timeMs() &&
-    madeMs > filledMs + 1_000 &&
-    madeMs > redis.timeMs() - freshMs
-  );
-}
-
-interface Put {
-  readonly keys: readonly string[];
-  readonly id: string;
-  readonly due: number;
-  readonly payload: string;
-}
-
-/** include/put.lua. */
-function put(redis: RedisServer, { keys, id, due, payload }: Put): number {
-  const [dueKey = '', inflightKey = '', taskKey = '', stateKey = '', tombKey = ''] = keys;
-  if (due >= Number(redis.hash(stateKey).get('announced') ?? 0)) return 0;
-  if ((redis.set(tombKey).get(id) ?? 0) > redis.timeMs()) return 3;
-  if (redis.set(inflightKey).has(id) || redis.set(dueKey).has(id)) return 2;
-  redis.set(dueKey).set(id, due);
-  if (payload !== '') redis.hash(taskKey).set(id, payload);
-  return 1;
-}
-
-function triples(args: readonly string[], first: number): [string, number, string][] {
-  const found: [string, number, string][] = [];
-  for (let at = first; at + 2 < args.length; at += 3) {
-    found.push([args[at] ?? '', Number(args[at + 1]), args[at + 2] ?? '']);
-  }
-  return found;
-}
+import { isFresh, put, refused, triples } from './queue-state.js';
+import { scheduleScripts } from './schedule-scripts.js';
 
 const claim: ScriptModel = (redis, keys, [epoch = '', limitText = '', visibility = '', answerBy = '']) => {
   const [dueKey = '', inflightKey = '', taskKey = '', stateKey = ''] = keys;
@@ -88,6 +41,7 @@ const claim: ScriptModel = (redis, keys, [epoch = '', limitText = '', visibility
 };
 
 export const shardScripts: Readonly<Record<string, ScriptModel>> = {
+  ...scheduleScripts,
   claim,
   fence: (redis, [stateKey = ''], [epoch = '', run = '', forget = '']) => {
     const state = redis.hash(stateKey);
@@ -109,13 +63,18 @@ export const shardScripts: Readonly<Record<string, ScriptModel>> = {
       if (settled === 1 && payload !== '' && !redis.set(tombKey).has(id)) redis.hash(taskKey).set(id, payload);
       return settled;
     }),
-  cancel: (redis, [dueKey = '', inflightKey = '', taskKey = '', tombKey = ''], [keptMs = '', ...ids]) =>
-    ids.map((id) => {
-      redis.set(tombKey).set(id, redis.timeMs() + Number(keptMs));
+  cancel: (redis, [dueKey = '', inflightKey = '', taskKey = '', tombKey = ''], [keptMs = '', ...ids]) => {
+    const tomb = redis.set(tombKey);
+    for (const [id, untilMs] of tomb) if (untilMs <= redis.timeMs()) tomb.delete(id);
+    const results = ids.map((id) => {
+      tomb.set(id, redis.timeMs() + Number(keptMs));
       if (!redis.set(dueKey).delete(id)) return redis.set(inflightKey).has(id) ? 2 : 0;
       redis.hash(taskKey).delete(id);
       return 1;
-    }),
+    });
+    redis.expire(tombKey, Number(keptMs));
+    return results;
+  },
   'extend-visibility': (redis, [inflightKey = '', taskKey = ''], [visibility = '', ...claims]) => {
     const untilMs = redis.timeMs() + Number(visibility);
     const results: number[] = [];
@@ -143,8 +102,11 @@ export const shardScripts: Readonly<Record<string, ScriptModel>> = {
     if (refusal !== null) return [refusal, 0, 0];
     const state = redis.hash(stateKey);
     if (announce !== '' && Number(announce) > Number(state.get('announced') ?? 0)) state.set('announced', announce);
+    state.delete('over');
     const before = redis.head(dueKey);
-    const codes = triples(args, 3).map(([id, due]) => put(redis, { keys, id, due, payload: '' }));
+    const codes = triples(args, 3).map(([id, due, payload]) =>
+      put(redis, { keys, id, due, payload: due > redis.timeMs() ? payload : '' }),
+    );
     if (completed !== '' && Number(state.get('completed') ?? 0) < redis.timeMs() + 60_000)
       state.set('filled', String(redis.timeMs()));
     if (completed !== '') state.set('completed', completed);

@@ -1,11 +1,14 @@
 // One simulation: a cluster, work, faults, and the time to get over them; the same for the same seed.
 
 import { transactionLimits } from '../../src/compose/transaction-limits.js';
+import type { Config } from '../../src/config.js';
 import { Checks } from './checks.js';
 import { Destinations } from './destinations.js';
 import { EVERY_FAULT, type FaultKind, Faults } from './faults.js';
 import { type SimulatedNode, type Mutant, type Environment, TIMES } from './node.js';
+import { MessageClients } from './message-clients.js';
 import { RedisServer } from './redis-server.js';
+import { ScheduleClients } from './schedule-clients.js';
 import { PostgresServer } from './postgres-server.js';
 import { installTurns } from './turns.js';
 import { World } from './world.js';
@@ -24,6 +27,12 @@ export interface SimulationSettings {
   readonly mayNotMove?: boolean;
   /** For how long a shard may be without an actor at most; any time when left out. */
   readonly ownerlessMs?: number;
+  /** How late a message may be sent at most; any time when left out. */
+  readonly lateMs?: number;
+  /** Settings of nodes that differ from those of other simulations. */
+  readonly config?: Partial<Config>;
+  /** Whether clients send messages that are due in minutes, and schedules are minutes apart. */
+  readonly isFar?: boolean;
 }
 
 export interface SimulationResult {
@@ -40,6 +49,13 @@ export interface SimulationResult {
   readonly abandoned: number;
   readonly skippedGrants: number;
   readonly messages: number;
+  /** Changes of schedules, and how often one moved on to another time. */
+  readonly changes: number;
+  readonly fires: number;
+  readonly skipped: number;
+  readonly callbacks: number;
+  /** Accepts that were told whose repeat they are. */
+  readonly duplicates: number;
   readonly claims: number;
   /** Cancels that were acknowledged. */
   readonly cancels: number;
@@ -53,16 +69,12 @@ const FAULTS_MS = 30_000;
 const LEAST_DISTURBANCES = 10;
 /** Shards move only when somebody asks for it in some simulations: what is asked for comes in this time, or never. */
 const FAULTS_MAX_MS = 10 * FAULTS_MS;
-/** Work comes in, in the mean, so often. */
-const MESSAGE_EVERY_MS = 250;
-const MAX_DELAY_MS = 6_000;
-/** So many messages are canceled, before they are due or just then. */
-const IS_CANCELED = 0.1;
-const CANCEL_LATE_EVERY_MS = 2_000;
-const LATE_MS = 500;
 /** A heartbeat's delay and the give that follows. */
 const SLACK_MS = 1_500;
 const LOOK_EVERY_MS = 500;
+/** Schedules that were in flight when their node died lapse, and are claimed again. */
+const CATCH_UP_MS = 40_000;
+const BEHIND_MS = 2_000;
 /** What is at rest stays so. */
 const STAYS_MS = 3 * TIMES.heartbeatMs;
 /** What was lost from Redis is rescued, what lapsed is sent again, what failed is retried. */
@@ -83,7 +95,7 @@ export class Simulation {
   readonly checks = new Checks();
   readonly faults: Faults;
   readonly around: Environment;
-  isBusy = true;
+  readonly clients: readonly [MessageClients, ScheduleClients];
   readonly #mayNotMove: boolean;
   readonly #mayGoBack: boolean;
   readonly #nodes: number | undefined;
@@ -96,12 +108,12 @@ export class Simulation {
     this.world = new World(seed);
     const { world } = this;
     const { random } = world;
-    const shards = settings.shards ?? random.whole(6, 14);
-    const lockCount = settings.lockServers ?? random.pick([0, 1, 3, 3]) ?? 0;
+    const shards = settings.shards ?? random.between(6, 14);
+    const lockCount = settings.lockServers ?? random.pickIfAny([0, 1, 3, 3]) ?? 0;
     const redis = new RedisServer(world, 'redis');
     const own = Array.from(
       { length: lockCount },
-      (_, index) => new RedisServer(world, `lock-${index}`, 1 + random.between(-0.003, 0.003)),
+      (_, index) => new RedisServer(world, `lock-${index}`, 1 + random.within(-0.003, 0.003)),
     );
     const kinds = settings.faults ?? EVERY_FAULT;
     this.around = {
@@ -116,6 +128,7 @@ export class Simulation {
           ? { lostRequest: 0, lostAnswer: 0, longDelay: 0.01, longDelayMs: 100 }
           : { lostRequest: 0.0004, lostAnswer: 0.0004, longDelay: 0.01, longDelayMs: 400 },
       watch: this.checks,
+      config: settings.config ?? {},
       ...(settings.mutant === undefined ? {} : { mutant: settings.mutant }),
     };
     settings.mutant?.redis?.(redis);
@@ -127,18 +140,21 @@ export class Simulation {
     this.#mayNotMove = settings.mayNotMove ?? false;
     this.faults = new Faults(this.around, this.checks, kinds);
     this.#ownerlessMs = settings.ownerlessMs;
+    this.checks.lateMs = settings.lateMs ?? Infinity;
+    const { isFar = false } = settings;
+    const running = (): SimulatedNode[] => this.faults.live.filter(({ process }) => process.runs);
+    this.clients = [new MessageClients(this.around, running, isFar), new ScheduleClients(this.around, running, isFar)];
   }
 
   begin(): void {
     const { world, around, faults } = this;
     if (this.#mayGoBack) around.redis.rememberStates();
-    const nodes = this.#nodes ?? world.random.whole(2, 4);
+    const nodes = this.#nodes ?? world.random.between(2, 4);
     for (let node = 0; node < nodes; node++) faults.join();
-    this.#publishOn();
-    this.#cancelOn();
+    for (const clients of this.clients) clients.begin();
     // Those that joined at first may share evenly only when their grace is over.
     const calmMs = this.#mayNotMove ? 2 * TIMES.joinGraceMs : 0;
-    world.after(calmMs + world.random.between(4_000, 9_000), () => {
+    world.after(calmMs + world.random.within(4_000, 9_000), () => {
       this.checks.mayNotMove = this.#mayNotMove;
       faults.begin();
       if (this.#ownerlessMs !== undefined) this.checks.boundOwnerless(faults.nodes, this.#ownerlessMs);
@@ -151,43 +167,6 @@ export class Simulation {
     const graceMs = deaths < 2 ? TIMES.joinGraceMs : Math.min(TIMES.joinGraceMs * 2 ** (deaths - 1), 60_000);
     const bootMs = TIMES.leaseMs * 1.01;
     return TIMES.leaseMs + bootMs + 2 * TIMES.heartbeatMs + graceMs + TIMES.handoverMs + SLACK_MS;
-  }
-
-  #running(): SimulatedNode[] {
-    return this.faults.live.filter(({ process }) => process.runs);
-  }
-
-  /** Through a node that is cut off from Redis where there is one. */
-  #cancel(id: string): void {
-    const nodes = this.#running();
-    (nodes.find(({ redisLink }) => !redisLink.isOpen) ?? this.world.random.pick(nodes))?.cancel(id);
-  }
-
-  /** Now and then one is canceled that should have been sent by now: what a frozen node has in its hands is among them. */
-  #cancelOn(): void {
-    const { world, around } = this;
-    world.after(CANCEL_LATE_EVERY_MS, () => {
-      if (!this.isBusy) return;
-      const lateMs = around.redis.exactMs() - LATE_MS;
-      const late = [...around.postgres.messages.values()].find(
-        ({ state, attempts, due_at }) => state === 'pending' && attempts === 0 && due_at < lateMs,
-      );
-      if (late !== undefined) this.#cancel(late.id);
-      this.#cancelOn();
-    });
-  }
-
-  #publishOn(): void {
-    const { world } = this;
-    world.after(-Math.log(1 - world.random.next()) * MESSAGE_EVERY_MS, () => {
-      if (!this.isBusy) return;
-      const dueInMs = world.random.happens(0.5) ? 0 : world.random.between(0, MAX_DELAY_MS);
-      const id = world.random.pick(this.#running())?.publish(dueInMs);
-      if (id !== undefined && world.random.happens(IS_CANCELED)) {
-        world.after(world.random.between(0, dueInMs + 200), () => this.#cancel(id));
-      }
-      this.#publishOn();
-    });
   }
 }
 
@@ -208,22 +187,30 @@ async function run(simulation: Simulation, settings: SimulationSettings): Promis
   await goOn(() => faults.arePast);
   world.note('all is well again');
   const recoveredAtMs = world.nowMs + simulation.recoveryMs();
-  simulation.isBusy = false;
-  // Looked at now and then: most clusters need not be waited for until the last moment.
-  let lookAtMs = world.nowMs;
-  const isAtRest = (): boolean => {
-    if (world.nowMs < lookAtMs) return false;
-    lookAtMs = world.nowMs + LOOK_EVERY_MS;
-    return checks.ownerFaults(faults.nodes).length === 0;
+  const [messageClients, scheduleClients] = simulation.clients;
+  messageClients.end();
+  scheduleClients.end();
+  /** Looked at now and then: most clusters need not be waited for until the last moment. */
+  const goOnUntil = async (isReached: () => boolean, latestMs: number): Promise<void> => {
+    let lookAtMs = world.nowMs;
+    await goOn(() => {
+      if (world.nowMs < lookAtMs) return false;
+      lookAtMs = world.nowMs + LOOK_EVERY_MS;
+      return world.nowMs >= latestMs || isReached();
+    });
   };
-  await goOn(() => world.nowMs >= recoveredAtMs || isAtRest());
+  await goOnUntil(() => checks.ownerFaults(faults.nodes).length === 0, recoveredAtMs);
   if (world.violations.length === 0) checks.checkOwners(faults.nodes);
+  const behind = (): string[] => checks.schedules.behind(around.redis.exactMs() - BEHIND_MS);
+  await goOnUntil(() => behind().length === 0, world.nowMs + CATCH_UP_MS);
+  if (world.violations.length === 0) behind().forEach((text) => world.violate(text));
+  scheduleClients.pauseAll();
   const calmAtMs = world.nowMs + STAYS_MS;
-  const settledAtMs = world.nowMs + SETTLE_MS;
-  const isDone = (): boolean => world.nowMs > calmAtMs && checks.isAllEnded;
-  await goOn(() => world.nowMs >= settledAtMs || isDone());
+  const isDone = (): boolean => world.nowMs > calmAtMs && checks.schedules.areAllPaused && checks.isAllEnded;
+  await goOnUntil(isDone, world.nowMs + SETTLE_MS + messageClients.maxDelayMs);
   if (world.violations.length === 0) checks.checkOwners(faults.nodes);
   if (world.violations.length === 0) checks.checkMessages();
+  if (world.violations.length === 0) checks.schedules.checkRecords();
   return {
     seed,
     hash: world.hash,
@@ -236,6 +223,11 @@ async function run(simulation: Simulation, settings: SimulationSettings): Promis
     abandoned: around.postgres.transactions.abandoned,
     skippedGrants: around.postgres.skippedGrants,
     messages: around.postgres.messages.size,
+    changes: checks.schedules.changes,
+    fires: checks.schedules.fires,
+    skipped: [...around.postgres.messages.values()].filter(({ state }) => state === 'skipped').length,
+    callbacks: checks.records.callbacks,
+    duplicates: checks.records.duplicates,
     claims: checks.claims,
     cancels: checks.cancels,
     refusals: checks.refusals,

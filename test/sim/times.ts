@@ -19,7 +19,7 @@ const SETTINGS: Partial<Config> = {
   CARILLON_SWEEP_BATCH: 100,
   CARILLON_REDIS_TIMEOUT_MS: 5_000,
   CARILLON_DATABASE_TIMEOUT_MS: 10_000,
-  CARILLON_IDEMPOTENCY_MS: 60_000,
+  CARILLON_IDEMPOTENCY_MS: 20_000,
   CARILLON_DEDUPLICATION_MS: 60_000,
   CARILLON_INLINE_MAX_BYTES: 1_000,
   CARILLON_CONCURRENCY: 200,
@@ -27,11 +27,15 @@ const SETTINGS: Partial<Config> = {
   CARILLON_HOST_CONCURRENCY: 100,
   CARILLON_CLAIM_BATCH: 20,
   CARILLON_RETRY_DELAY_MIN_MS: 0,
+  // Short, so that what goes wrong for a while makes occurrences late and lets them pile up.
+  CARILLON_MISFIRE_GRACE_MS: 3_000,
+  CARILLON_OVERLAP_QUEUE_MAX: 3,
+  CARILLON_FIRE_BATCH: 5,
 };
 
 /** The settings of a node of a cluster with so many shards. */
-export function settingsOf(name: string, shards: number): Config {
-  return configWith({ ...SETTINGS, CARILLON_NODE_NAME: name, CARILLON_SHARDS: shards });
+export function settingsOf(name: string, shards: number, changes: Partial<Config> = {}): Config {
+  return configWith({ ...SETTINGS, ...changes, CARILLON_NODE_NAME: name, CARILLON_SHARDS: shards });
 }
 
 const CONFIG = settingsOf('any', 1);
@@ -51,6 +55,7 @@ export const TIMES = {
   lockTimeoutMs: lockAnswerMs(CONFIG),
   deathsRememberedMs: DEATHS_REMEMBERED_MS,
   inlineMaxBytes: CONFIG.CARILLON_INLINE_MAX_BYTES,
-  /** A stand-in for schedules: what a node does in PostgreSQL when it fires. */
-  fireEveryMs: 700,
+  misfireGraceMs: CONFIG.CARILLON_MISFIRE_GRACE_MS,
+  idempotencyMs: CONFIG.CARILLON_IDEMPOTENCY_MS,
+  waitingMax: CONFIG.CARILLON_OVERLAP_QUEUE_MAX,
 } as const;

@@ -1,7 +1,7 @@
 // The world of a simulation: one clock, one list of what happens next, and one thing at a time.
 
 import type { Cancel, ProcessTime } from '../../src/domain/clock.js';
-import { SeededRandom } from './seeded-random.js';
+import { SeededRandom } from '../kit/seeded-random.js';
 import { runTurn } from './turns.js';
 
 interface SimulatedEvent {
@@ -27,7 +27,7 @@ export class World {
   readonly #lines: string[] = [];
 
   constructor(seed: number) {
-    this.random = new SeededRandom(seed);
+    this.random = SeededRandom.scrambled(seed);
   }
 
   /** Something of a process (by its time), or of servers and faults (null). */

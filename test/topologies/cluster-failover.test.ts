@@ -8,8 +8,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { identify, signal, untilGone } from '../../cluster/system/processes.js';
-import { crashScenario, type CrashScenario, report } from '../support/crash-scenario.js';
-import { type ClusterServer, type RedisCluster, startRedisCluster } from '../support/redis-cluster.js';
+import { crashScenario, type CrashScenario, report } from '../kit/crash-scenario.js';
+import { type ClusterServer, type RedisCluster, startRedisCluster } from '../kit/redis-cluster.js';
 
 vi.setConfig({ testTimeout: 180_000 });
 

@@ -10,9 +10,9 @@ import { fromWireMessageId } from '../../src/domain/ids.js';
 import { shardOfMessage } from '../../src/domain/shard.js';
 import { shardKeys } from '../../src/redis/keys.js';
 import { slotRangeOf } from '../../src/redis/slot-of-key.js';
-import { crashScenario, type CrashScenario } from '../support/crash-scenario.js';
-import { TEST_SHARDS } from '../support/node.js';
-import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.js';
+import { crashScenario, type CrashScenario } from '../kit/crash-scenario.js';
+import { TEST_SHARDS } from '../kit/node.js';
+import { type RedisCluster, startRedisCluster } from '../kit/redis-cluster.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 

@@ -9,8 +9,8 @@ import { Subscriptions } from '../../src/redis/subscriptions.js';
 import { shardKeys } from '../../src/redis/keys.js';
 import { RedisClock } from '../../src/redis/redis-clock.js';
 import { redisError } from '../../src/redis/script.js';
-import { startTestNode, type TestNode } from '../support/node.js';
-import { expectInvariants, publish, schedule, untilRows, untilState } from '../support/work.js';
+import { startTestNode, type TestNode } from '../kit/node.js';
+import { expectInvariants, publish, schedule, untilRows, untilState } from '../kit/work.js';
 import { nodeClock, processTime } from '../../src/time/process-time.js';
 
 const SHARDS = 64;

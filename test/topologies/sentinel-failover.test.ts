@@ -7,8 +7,8 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
 import { identify, signal, untilGone } from '../../cluster/system/processes.js';
-import { crashScenario, type CrashScenario, report } from '../support/crash-scenario.js';
-import { startSentinelTrio, type SentinelTrio } from '../support/sentinel.js';
+import { crashScenario, type CrashScenario, report } from '../kit/crash-scenario.js';
+import { startSentinelTrio, type SentinelTrio } from '../kit/sentinel.js';
 
 vi.setConfig({ testTimeout: 180_000 });
 

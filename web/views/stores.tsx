@@ -1,4 +1,4 @@
-// Sweeps and stores: up to when work is in the queue, what the sweeps moved last, and how PostgreSQL and Redis are.
+// Sweeps and stores: up to when work is in Redis, what the sweeps moved last, and how PostgreSQL and Redis are.
 
 import type { JSX } from 'preact';
 import type { StorePicture, SweepPicture } from '../../src/admin/protocol.js';
@@ -26,12 +26,12 @@ export function Stores(): JSX.Element {
           <Horizon />
           <Sweep
             name="Promote and recur"
-            what="Brings work that comes near from the table into the queue, each hour a shard."
+            what="Brings work that comes near from PostgreSQL into Redis, each hour for each shard."
             sweep={shown.sweeps.promote}
           />
           <Sweep
             name="Rescue"
-            what="Finds what is overdue and the queue does not know, each minute a shard."
+            what="Finds what is overdue and Redis does not know, each minute for each shard."
             sweep={shown.sweeps.rescue}
           />
         </div>
@@ -59,7 +59,7 @@ function Table({ store }: { store: Pictured['stores']['table'] }): JSX.Element {
   return (
     <section class="sheet" aria-labelledby="table-store">
       <header>
-        <h2 id="table-store">PostgreSQL, the table</h2>
+        <h2 id="table-store">PostgreSQL</h2>
         <Health store={store} />
       </header>
       <div class="pad">
@@ -74,7 +74,7 @@ function Queue({ store }: { store: Pictured['stores']['queue'] }): JSX.Element {
   return (
     <section class="sheet" aria-labelledby="queue-store">
       <header>
-        <h2 id="queue-store">Redis, the queue</h2>
+        <h2 id="queue-store">Redis</h2>
         <Health store={store} />
       </header>
       <div class="pad stack">
@@ -118,7 +118,7 @@ function Horizon(): JSX.Element | null {
       </header>
       <div class="pad stack">
         <p class="quiet">
-          All work that is due before the horizon is in the queue; what lies beyond is in the table alone.
+          All work that is due before the horizon is in Redis; what lies beyond is in PostgreSQL alone.
         </p>
         <FactList
           facts={[

@@ -5,7 +5,8 @@
  * needs a moment, which is why a call that was answered shortly before a kill may come again. A call that follows a failed answer is a
  * retry, which is no second delivery.
  */
-import type { Call, Disturbance, Evidence, Life } from '../evidence.js';
+import type { Life } from '../../../test/kit/node-process.js';
+import type { Call, Disturbance, Evidence } from '../evidence.js';
 import { clockTime, Findings, groupBy, type Finding } from './findings.js';
 
 export interface RepeatsVerdict {

@@ -4,23 +4,10 @@ import { Type, type Static } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
 import { CarillonError } from '../../domain/errors.js';
 import { readShards } from '../../postgres/shards/epochs.js';
+import { NodeView, ShardView } from '../access-schemas.js';
 import { responses } from '../openapi.js';
 import type { ApiServices } from '../services.js';
 
-const NodeView = Type.Object({
-  id: Type.String({ description: 'Identifies the process: its name and a random suffix' }),
-  name: Type.String({ description: 'CARILLON_NODE_NAME' }),
-  uptimeMs: Type.Integer(),
-  heardMs: Type.Integer({ description: 'Since its last heartbeat' }),
-  shards: Type.Integer({ description: 'How many it owns' }),
-  draining: Type.Boolean(),
-});
-const ShardView = Type.Object({
-  shard: Type.Integer(),
-  owner: Type.Union([Type.String(), Type.Null()], { description: "The owning node's id; null without an owner" }),
-  node: Type.Union([Type.String(), Type.Null()], { description: "The owner's name" }),
-  epoch: Type.Integer({ description: 'Raised at each change of owner' }),
-});
 const NodePath = Type.Object({ id: Type.String({ description: "The node's id" }) });
 
 export function registerCluster(app: FastifyInstance, { cluster, database }: ApiServices): void {

@@ -28,10 +28,11 @@ import {
   readParameters,
   type Parameters,
 } from '../filters.js';
+import { deadLetterObject } from '../message-schemas.js';
 import { deadLetterView } from '../message-view.js';
 import { responses } from '../openapi.js';
 import { readList, readOne, type ReadingRequest } from '../reading.js';
-import { deadLetterObject, dlqBulkParameters, dlqListParameters, idParameter } from '../read-schemas.js';
+import { dlqBulkParameters, dlqListParameters, idParameter } from '../read-schemas.js';
 import { headerLimits, settingsOfHttp } from '../request-settings.js';
 import type { ApiServices } from '../services.js';
 

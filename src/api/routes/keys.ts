@@ -1,20 +1,15 @@
 // GET /v2/keys and POST /v2/keys/rotate: the keys with which receivers verify signatures.
 
-import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
 import { getSigningKeys, rotateSigningKeys } from '../../postgres/tenants/tenants.js';
+import { SigningKeysView } from '../access-schemas.js';
 import { responses } from '../openapi.js';
 import type { ApiServices } from '../services.js';
-
-const Keys = Type.Object(
-  { current: Type.String(), next: Type.String() },
-  { description: 'Deliveries are signed with current; receivers accept both' },
-);
 
 export function registerKeys(app: FastifyInstance, { database, random }: ApiServices): void {
   const schema = {
     tags: ['keys'],
-    response: responses({ 200: Keys }, 401, 403, 503),
+    response: responses({ 200: SigningKeysView }, 401, 403, 503),
   };
   app.get(
     '/v2/keys',

@@ -23,7 +23,8 @@ import {
 import { messageView } from '../message-view.js';
 import { responses } from '../openapi.js';
 import { readOne, whileClientWaits } from '../reading.js';
-import { cancelParameters, idParameter, pendingObject } from '../read-schemas.js';
+import { pendingObject } from '../message-schemas.js';
+import { cancelParameters, idParameter } from '../read-schemas.js';
 import type { ApiServices } from '../services.js';
 
 const CANCEL_COUNT_MAX = 500;

@@ -1,6 +1,5 @@
 // The record: GET /v2/runs shows what ran and with which result, GET /v2/runs/counts counts the runs by state.
 
-import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
 import { CarillonError } from '../../domain/errors.js';
 import { fromWireMessageId, type MessageId } from '../../domain/ids.js';
@@ -20,7 +19,8 @@ import { readCursor, writeCursor } from '../cursor.js';
 import { defined, invalid, readDates, readHosts, readParameters, readRunStates, type Parameters } from '../filters.js';
 import { responses } from '../openapi.js';
 import { readList, readOne } from '../reading.js';
-import { idParameter, runCountParameters, runCounts, runListParameters, runObject } from '../read-schemas.js';
+import { idParameter, runCountParameters, runListParameters } from '../read-schemas.js';
+import { runCounts, runDetail, type RunDetailShown, runPage } from '../run-schemas.js';
 import { runDetailView, runView } from '../run-view.js';
 import type { ApiServices } from '../services.js';
 
@@ -38,18 +38,6 @@ const NARROW_BY = 'from and to, schedule or label';
 const RUN_FILTERS = ['schedule', 'key', 'label', 'state', 'url', 'host', 'from', 'to', 'occurrence'];
 
 const common = { tags: ['runs'] };
-const detail = Type.Composite([
-  runObject,
-  Type.Object({
-    request: Type.Object({}, { additionalProperties: true, description: 'headers and body as sent, redacted' }),
-    timeoutMs: Type.Integer(),
-    callback: Type.Optional(Type.String()),
-    failureCallback: Type.Optional(Type.String()),
-    redact: Type.Optional(Type.String({ description: 'What is shown as a hash in place of itself' })),
-    failedAttempts: Type.Array(Type.Object({}, { additionalProperties: true })),
-  }),
-]);
-
 interface ById {
   Params: { messageId: string };
 }
@@ -66,10 +54,7 @@ export function registerRuns(app: FastifyInstance, services: ApiServices): void 
           'One row for each occurrence, key or message, the latest due first. Without `to` it begins with what is still to come. ' +
           'A page may have fewer runs than count, or none, and still have a cursor: the last page is the one without.',
         querystring: runListParameters,
-        response: responses(
-          { 200: Type.Object({ runs: Type.Array(runObject), cursor: Type.Optional(Type.String()) }) },
-          ...([400, 401, 403, 429, 503] as const),
-        ),
+        response: responses({ 200: runPage }, ...([400, 401, 403, 429, 503] as const)),
       },
     },
     async (request) => {
@@ -120,7 +105,7 @@ export function registerRuns(app: FastifyInstance, services: ApiServices): void 
         ...common,
         summary: 'One run with what was sent and each attempt that failed',
         params: idParameter('messageId', 'Message id: msg_ and 32 hexadecimal digits.'),
-        response: responses({ 200: detail }, 401, 403, 404, 503),
+        response: responses({ 200: runDetail }, 401, 403, 404, 503),
       },
     },
     async (request) => {
@@ -134,11 +119,7 @@ export function registerRuns(app: FastifyInstance, services: ApiServices): void 
   );
 }
 
-async function readDetail(
-  database: Queryable,
-  tenantId: number,
-  id: MessageId,
-): Promise<Record<string, unknown> | null> {
+async function readDetail(database: Queryable, tenantId: number, id: MessageId): Promise<RunDetailShown | null> {
   const [[run], message, attempts] = await Promise.all([
     getRuns(database, tenantId, [id], KEPT_ANSWER_BYTES),
     getMessage(database, tenantId, id),

@@ -11,7 +11,8 @@ import { invalid, readParameters, type Parameters } from '../filters.js';
 import { responses } from '../openapi.js';
 import { readList, type ReadingRequest } from '../reading.js';
 import { scheduleListParameters } from '../read-schemas.js';
-import { ScheduleView, scheduleView } from '../schedule-view.js';
+import { ScheduleView } from '../schedule-schema.js';
+import { scheduleView } from '../schedule-view.js';
 import type { ApiServices } from '../services.js';
 
 /** How many of its latest runs a schedule is shown with. */

@@ -1,13 +1,13 @@
 // /admin/tenants: the tenants. For administrators only.
 
-import { Type, type Static } from '@sinclair/typebox';
+import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
 import { createTenant, listTenants, type Tenant } from '../../postgres/tenants/tenants.js';
+import { TenantView, type TenantShown } from '../access-schemas.js';
 import { readJson } from '../json-body.js';
 import { responses } from '../openapi.js';
 import type { ApiServices } from '../services.js';
 
-const TenantView = Type.Object({ name: Type.String(), createdAt: Type.Integer({ description: 'Epoch milliseconds' }) });
 const NewTenant = Type.Object({ name: Type.String({ description: '1 to 64 letters, digits, "-", "_" or "."' }) });
 
 export function registerTenants(app: FastifyInstance, { database, random }: ApiServices): void {
@@ -44,6 +44,6 @@ export function registerTenants(app: FastifyInstance, { database, random }: ApiS
   );
 }
 
-function tenantView({ name, createdAtMs }: Tenant): Static<typeof TenantView> {
+function tenantView({ name, createdAtMs }: Tenant): TenantShown {
   return { name, createdAt: createdAtMs };
 }

@@ -1,7 +1,7 @@
 // /admin/tenants/{name}/tokens and /admin/tokens: the tokens of a tenant, and those of administrators. For
 // administrators only.
 
-import { Type, type Static } from '@sinclair/typebox';
+import { Type } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { parseDuration } from '../../domain/duration.js';
 import { CarillonError } from '../../domain/errors.js';
@@ -16,31 +16,15 @@ import {
   type TokenInfo,
 } from '../../postgres/tenants/tokens.js';
 import { isHeaderValue } from '../header-text.js';
+import { CreatedToken, TokenView, type TokenShown } from '../access-schemas.js';
 import { checkValue, parseJson } from '../json-body.js';
 import { responses } from '../openapi.js';
 import type { ApiServices } from '../services.js';
 
-const Expiry = Type.Union([Type.Integer(), Type.Null()], { description: 'Epoch milliseconds; null: never' });
 const TokenBody = Type.Object({
   label: Type.Optional(Type.String({ maxLength: 200, description: 'For people' })),
   expiresAt: Type.Optional(Type.Integer({ description: 'Epoch milliseconds; never when left out' })),
   expiresIn: Type.Optional(Type.String({ maxLength: 64, description: 'A duration such as 90d, instead of expiresAt' })),
-});
-const TokenView = Type.Object({
-  id: Type.String({ description: 'First 16 hexadecimal digits of its SHA-256' }),
-  label: Type.String(),
-  source: Type.Union([Type.Literal('created'), Type.Literal('environment')], {
-    description: '"environment": set as CARILLON_TOKEN or CARILLON_ADMIN_TOKEN of the node that was started last',
-  }),
-  createdAt: Type.Integer({ description: 'Epoch milliseconds' }),
-  expiresAt: Expiry,
-  lastUsedAt: Type.Union([Type.Integer(), Type.Null()], { description: 'Epoch milliseconds, to the minute' }),
-});
-const CreatedToken = Type.Object({
-  id: Type.String(),
-  label: Type.String(),
-  expiresAt: Expiry,
-  token: Type.String({ description: 'Shown this once; only its hash is kept' }),
 });
 const TenantPath = Type.Object({ name: Type.String({ description: "The tenant's name" }) });
 const IdPath = Type.Object({ id: Type.String({ description: "The token's id" }) });
@@ -156,7 +140,7 @@ function readToken(request: FastifyRequest, nowMs: number): NewToken {
   throw new CarillonError('INVALID_REQUEST', `expiresAt is ${expiresAt}, ${why}, expected epoch milliseconds to come`);
 }
 
-function tokenView(token: TokenInfo): Static<typeof TokenView> {
+function tokenView(token: TokenInfo): TokenShown {
   const { id, label, source, createdAtMs, expiresAtMs, lastUsedAtMs } = token;
   return { id, label, source, createdAt: createdAtMs, expiresAt: expiresAtMs, lastUsedAt: lastUsedAtMs };
 }

@@ -2,7 +2,7 @@
 // were canceled. They are read message by message, so that no more of them are held than a page needs.
 
 import { fromUuid, messageIdFloor, type MessageId } from '../../domain/ids.js';
-import type { Queryable } from '../database.js';
+import type { Queryable, Row } from '../database.js';
 import {
   lowestDue,
   refsOfAttempt,
@@ -13,10 +13,8 @@ import {
   type AttemptRefRow,
   type EventRef,
   type EventState,
-  type MessageRefRow,
 } from './events.js';
-import { timestamp } from '../messages/message-columns.js';
-import { withFilter, type MessageFilter } from '../messages/message-filter.js';
+import { filterParams, type MessageFilter } from '../messages/message-filter.js';
 
 export interface Moment {
   readonly atMs: number;
@@ -94,12 +92,17 @@ async function messagesOf(
   tenantId: number,
   { atMs, filter, states, forward }: Moment,
   { lowId, highId }: IdRange,
-): Promise<(MessageRefRow & { matches: boolean })[]> {
+): Promise<Row<'select-message-marks-of-moment'>[]> {
   const window = { fromMs: atMs, untilMs: atMs + 1 };
   const lowest = lowestDue(window, states);
-  const fixed = [tenantId, ...stretches(window, states), lowId > lowest ? lowId : lowest, highId, STEP_ROWS, forward];
-  const { text, values } = withFilter('select-message-marks-of-moment', fixed, filter);
-  return await table.text(text, values);
+  return await table.run('select-message-marks-of-moment', {
+    ...filterParams(filter),
+    ...stretches(window, states),
+    ...{ tenantId, highId },
+    lowId: lowId > lowest ? lowId : lowest,
+    limit: STEP_ROWS,
+    lowestFirst: forward,
+  });
 }
 
 async function attemptsOf(
@@ -109,6 +112,10 @@ async function attemptsOf(
   { lowId, highId }: IdRange,
 ): Promise<AttemptRefRow[]> {
   const beyond = messageIdFloor(atMs + DAY_MS);
-  const values = [tenantId, timestamp(atMs), timestamp(atMs + 1), lowId, highId < beyond ? highId : beyond];
-  return await table.run('select-attempt-marks-of-moment', [...values, STEP_ROWS, forward]);
+  return await table.run('select-attempt-marks-of-moment', {
+    ...{ tenantId, fromMs: atMs, untilMs: atMs + 1, lowId },
+    highId: highId < beyond ? highId : beyond,
+    limit: STEP_ROWS,
+    lowestFirst: forward,
+  });
 }

@@ -1,12 +1,11 @@
 // Events of messages: there is no table of them, they are read out of the rows of messages and of failed attempts.
 
 import { fromUuid, messageIdFloor, type MessageId } from '../../domain/ids.js';
-import type { HeaderMap, MessageState } from '../../domain/message.js';
-import type { Queryable } from '../database.js';
-import { timestamp } from '../messages/message-columns.js';
-import { isUnfiltered, withFilter, type MessageFilter } from '../messages/message-filter.js';
-import { messageRecord, type MessageRecord, type MessageRecordRow } from '../messages/message-reads.js';
-import { sql } from '../sql.js';
+import type { MessageState } from '../../domain/message.js';
+import type { AttemptRecord } from '../../domain/run.js';
+import type { Queryable, Row } from '../database.js';
+import { filterParams, isUnfiltered, type MessageFilter } from '../messages/message-filter.js';
+import { messageRecord, type MessageRecord } from '../messages/message-reads.js';
 
 export const EVENT_STATES = ['CREATED', 'ACTIVE', 'ERROR', 'RETRY', 'DELIVERED', 'FAILED', 'CANCELED'] as const;
 export type EventState = (typeof EVENT_STATES)[number];
@@ -35,22 +34,9 @@ const PLACES_PER_ATTEMPT = 4;
 /** After all attempts, however many a message may have. */
 const LAST_PLACE = 2 ** 30;
 
-export interface MessageRefRow {
-  readonly id: string;
-  readonly state: MessageState;
-  readonly created_at: number;
-  readonly started_at: number | null;
-  readonly finished_at: number | null;
-  readonly attempts: number;
-}
+export type MessageRefRow = Row<'select-marks-of-messages'>;
 
-export interface AttemptRefRow {
-  readonly id: string;
-  readonly attempt: number;
-  readonly started_at: number;
-  readonly finished_at: number;
-  readonly retried: boolean;
-}
+export type AttemptRefRow = Row<'select-attempt-marks'>;
 
 const LAST_STATES: Partial<Record<MessageState, EventState>> = {
   delivered: 'DELIVERED',
@@ -100,13 +86,13 @@ export async function refsOfMessages(
   filter: MessageFilter,
   states: ReadonlySet<EventState>,
 ): Promise<EventRef[]> {
-  const { text, values } = withFilter('select-marks-of-messages', [tenantId, messageIds], filter);
-  const messages = await table.text<MessageRefRow>(text, values);
+  const asked = { ...filterParams(filter), tenantId, ids: messageIds };
+  const messages = await table.run('select-marks-of-messages', asked);
   const ids = messages.map((row) => row.id);
   const attempts =
     ids.length === 0 || !wantsAttempts(states)
       ? []
-      : await table.run<AttemptRefRow>('select-attempt-marks-of-messages', [ids]);
+      : await table.run('select-attempt-marks-of-messages', { messageIds: ids });
   const refs = [...messages.flatMap(refsOfMessage), ...attempts.flatMap(refsOfAttempt)];
   return refs.filter((ref) => states.has(ref.state));
 }
@@ -149,12 +135,17 @@ export async function refsOfWindow(
 }
 
 /** From when until when created, started and ended; equal times ask for none, where no such event is wanted. */
-export function stretches({ fromMs, untilMs }: EventWindow, states: ReadonlySet<EventState>): string[] {
-  const from = timestamp(fromMs);
-  const until = timestamp(untilMs);
-  const stretch = (...asked: EventState[]): string[] => [from, asked.some((s) => states.has(s)) ? until : from];
-  return [...stretch('CREATED'), ...stretch('ACTIVE'), ...stretch('DELIVERED', 'FAILED', 'CANCELED')];
+export function stretches({ fromMs, untilMs }: EventWindow, states: ReadonlySet<EventState>): Stretches {
+  const untilOf = (...asked: EventState[]): number => (asked.some((state) => states.has(state)) ? untilMs : fromMs);
+  return {
+    ...{ createdFromMs: fromMs, startedFromMs: fromMs, endedFromMs: fromMs },
+    createdUntilMs: untilOf('CREATED'),
+    startedUntilMs: untilOf('ACTIVE'),
+    endedUntilMs: untilOf('DELIVERED', 'FAILED', 'CANCELED'),
+  };
 }
+
+type Stretches = Record<`${'created' | 'started' | 'ended'}${'From' | 'Until'}Ms`, number>;
 
 /** The lowest id of a message that may have wanted events: what is only created then is not due long before. */
 export function lowestDue(window: EventWindow, states: ReadonlySet<EventState>): MessageId {
@@ -169,13 +160,18 @@ async function messagesOfWindow(
   filter: MessageFilter,
   states: ReadonlySet<EventState>,
   limit: number,
-): Promise<(MessageRefRow & { matches: boolean })[]> {
+): Promise<Row<'select-message-marks'>[]> {
   // What is attempted is due, so later weeks need no look; but it may be created or canceled long before it is due.
   const isDue = !states.has('CREATED') && !states.has('CANCELED');
   const highestId = isDue ? messageIdFloor(window.untilMs + DAY_MS) : HIGHEST_ID;
-  const fixed = [tenantId, ...stretches(window, states), lowestDue(window, states), highestId, limit];
-  const { text, values } = withFilter('select-message-marks', fixed, filter);
-  return await table.text(text, values);
+  return await table.run('select-message-marks', {
+    ...filterParams(filter),
+    ...stretches(window, states),
+    tenantId,
+    lowId: lowestDue(window, states),
+    belowId: highestId,
+    limit,
+  });
 }
 
 async function attemptsOfWindow(
@@ -185,8 +181,8 @@ async function attemptsOfWindow(
   limit: number,
 ): Promise<AttemptRefRow[]> {
   const { fromMs, untilMs } = window;
-  const values = [tenantId, timestamp(fromMs), timestamp(untilMs), messageIdFloor(untilMs + DAY_MS), limit];
-  return await table.text(sql('select-attempt-marks'), values);
+  const belowId = messageIdFloor(untilMs + DAY_MS);
+  return await table.run('select-attempt-marks', { tenantId, fromMs, untilMs, belowId, limit });
 }
 
 /** The messages of attempts that the filter wants, as they stand in the rows; null when it wants all. */
@@ -198,50 +194,12 @@ export async function wantedOf(
 ): Promise<ReadonlySet<string> | null> {
   if (isUnfiltered(filter) || attempts.length === 0) return null;
   const ids = [...new Set(attempts.map((row) => row.id))];
-  const { text, values } = withFilter('select-matching', [tenantId, ids], filter);
-  return new Set((await table.text<{ id: string }>(text, values)).map((row) => row.id));
+  const rows = await table.run('select-matching', { ...filterParams(filter), tenantId, ids });
+  return new Set(rows.map((row) => row.id));
 }
 
-/** What an attempt came to, as readers see it. */
-export interface AttemptRecord {
-  readonly messageId: MessageId;
-  readonly attempt: number;
-  readonly startedAtMs: number;
-  readonly endedAtMs: number;
-  readonly status: number | null;
-  readonly error: string | null;
-  readonly headers: HeaderMap | null;
-  readonly body: Buffer | null;
-  readonly nextAttemptAtMs: number | null;
-  readonly node: string | null;
-}
-
-export interface AttemptRow {
-  readonly message_id: string;
-  readonly attempt: number;
-  readonly started_at: number;
-  readonly finished_at: number;
-  readonly status: number | null;
-  readonly error: string | null;
-  readonly headers: HeaderMap | null;
-  readonly body: Buffer | null;
-  readonly next_attempt_at: number | null;
-  readonly node: string | null;
-}
-
-export function attemptRecord(row: AttemptRow): AttemptRecord {
-  return {
-    messageId: fromUuid(row.message_id),
-    attempt: row.attempt,
-    startedAtMs: row.started_at,
-    endedAtMs: row.finished_at,
-    status: row.status,
-    error: row.error,
-    headers: row.headers,
-    body: row.body,
-    nextAttemptAtMs: row.next_attempt_at,
-    node: row.node,
-  };
+export function attemptRecord(row: Row<'select-attempts'>): AttemptRecord {
+  return { ...row, messageId: fromUuid(row.messageId) };
 }
 
 /** What an event says beyond its mark. */
@@ -249,13 +207,6 @@ export interface EventDetail extends EventRef {
   readonly message: MessageRecord;
   /** The outcome it tells of: of the failed attempt, or of the message's last one. */
   readonly outcome: Pick<AttemptRecord, 'status' | 'error' | 'headers' | 'body' | 'nextAttemptAtMs'> | null;
-}
-
-interface EventMessageRow extends MessageRecordRow {
-  readonly last_status: number | null;
-  readonly last_error: string | null;
-  readonly last_headers: HeaderMap | null;
-  readonly last_body: Buffer | null;
 }
 
 /** Adds to marks what their events say, in the same order. Message bodies longer than `maxBodyBytes` are left out. */
@@ -269,10 +220,13 @@ export async function eventDetails(
   const ids = [...new Set(refs.map((ref) => ref.messageId))];
   const pairs = [...new Map(failed.map((ref) => [attemptName(ref), ref])).values()];
   const [messageRows, attemptRows] = await Promise.all([
-    table.run<EventMessageRow>('select-event-messages', [ids, maxBodyBytes]),
+    table.run('select-event-messages', { messageIds: ids, maxBodyBytes }),
     pairs.length === 0
       ? []
-      : table.run<AttemptRow>('select-attempts', [pairs.map((ref) => ref.messageId), pairs.map((ref) => ref.attempt)]),
+      : table.run('select-attempts', {
+          messageIds: pairs.map((ref) => ref.messageId),
+          attempts: pairs.map((ref) => ref.attempt),
+        }),
   ]);
   const messages = new Map(messageRows.map((row) => [fromUuid(row.id), row]));
   const attempts = new Map(attemptRows.map(attemptRecord).map((record) => [attemptName(record), record]));
@@ -285,7 +239,7 @@ export async function eventDetails(
 
 function outcomeOf(
   ref: EventRef,
-  row: EventMessageRow,
+  row: Row<'select-event-messages'>,
   attempts: ReadonlyMap<string, AttemptRecord>,
 ): EventDetail['outcome'] {
   if (ref.state === 'ERROR' || ref.state === 'RETRY') return attempts.get(attemptName(ref)) ?? null;

@@ -1,4 +1,5 @@
--- The failed attempts of some messages, as far as their events go. $1 message ids.
+-- The failed attempts of some messages, as far as their events go.
+--!not-null retried
 select a.message_id as id, a.attempt, a.started_at, a.finished_at, a.next_attempt_at is not null as retried
 from attempts a
-where a.message_id = any($1::uuid[])
+where a.message_id = any(:messageIds::uuid[])

@@ -1,2 +1,6 @@
--- Which of some messages a filter wants. $1 tenant, $2 ids.
-select m.id from messages m where m.tenant_id = $1 and m.id = any($2::uuid[]) and /*indexed*/ true and /*residual*/ true
+-- Which of some messages a filter wants.
+select m.id from messages m where m.tenant_id = :tenantId and m.id = any(:ids::uuid[]) and (
+  --!include indexed-filter
+  ) and (
+  --!include residual-filter
+  )

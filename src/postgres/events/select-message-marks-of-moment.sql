@@ -1,15 +1,19 @@
 -- Messages of a tenant that something happened to in one millisecond, in the order of their ids: as
--- select-message-marks.sql, but $8 lowest and $9 highest id (both inclusive), $10 at most so many, $11 whether the
--- lowest id is first. However many there are, no more are held than asked for.
-select m.id, m.state, m.created_at, m.started_at, m.finished_at, m.attempts, (/*residual*/ true) as matches
+-- select-message-marks.sql, but :highId is inclusive. However many there are, no more are held than asked for.
+--!not-null matches
+select m.id, m.state, m.created_at, m.started_at, m.finished_at, m.attempts, coalesce((
+  --!include residual-filter
+  ), false) as matches
 from (
   select m.* from messages m
-  where m.tenant_id = $1 and m.id >= $8::uuid and m.id <= $9::uuid and m.state <> 'skipped' and /*indexed*/ true
+  where m.tenant_id = :tenantId and m.id >= :lowId::uuid and m.id <= :highId::uuid and m.state <> 'skipped' and (
+  --!include indexed-filter
+  )
     and (
-      (m.created_at >= $2::timestamptz and m.created_at < $3::timestamptz)
-      or (m.started_at >= $4::timestamptz and m.started_at < $5::timestamptz)
-      or (m.finished_at >= $6::timestamptz and m.finished_at < $7::timestamptz)
+      (m.created_at >= :createdFromMs::timestamptz and m.created_at < :createdUntilMs::timestamptz)
+      or (m.started_at >= :startedFromMs::timestamptz and m.started_at < :startedUntilMs::timestamptz)
+      or (m.finished_at >= :endedFromMs::timestamptz and m.finished_at < :endedUntilMs::timestamptz)
     )
-  order by case when $11::boolean then m.id end, case when not $11::boolean then m.id end desc
-  limit $10
+  order by case when :lowestFirst::boolean then m.id end, case when not :lowestFirst::boolean then m.id end desc
+  limit :limit
 ) m

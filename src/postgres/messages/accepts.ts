@@ -2,8 +2,8 @@
 
 import { CarillonError } from '../../domain/errors.js';
 import { fromUuid, type MessageId } from '../../domain/ids.js';
-import { codeOf, type Database, type Queryable } from '../database.js';
-import { messageColumns, pending, timestamp } from './message-columns.js';
+import { codeOf, type Database, type Params, type Queryable } from '../database.js';
+import { messageColumns, pending } from './message-columns.js';
 import type { Message } from '../../domain/message.js';
 
 /** A name under which work is accepted once. */
@@ -97,7 +97,7 @@ async function insertNew(database: Database, submissions: readonly Submission[])
   }
 }
 
-function columnsOf(submissions: readonly Submission[]): unknown[] {
+function columnsOf(submissions: readonly Submission[]): Params<'insert-messages'> {
   return messageColumns(submissions.map(({ message }) => pending(message)));
 }
 
@@ -203,7 +203,7 @@ export async function claimKeys(
   }
   const givenBack = wanted.filter((want) => duplicates.has(want.message.id) && taken.has(nameOf(want)));
   if (givenBack.length > 0) {
-    await connection.run('release-keys', [...keyColumns(givenBack), givenBack.map(({ message }) => message.id)]);
+    await connection.run('release-keys', keyColumns(givenBack));
   }
   return duplicates;
 }
@@ -215,18 +215,17 @@ async function takeFree(
   expiresAtMs: (key: KeyClaim) => number | null,
   nowMs: number,
 ): Promise<string[]> {
-  const rows = await connection.run<KeyRow>('claim-keys', [
+  const rows = await connection.run('claim-keys', {
     ...keyColumns(wanted),
-    wanted.map(({ message }) => message.id),
-    wanted.map(({ key }) => expiresAtMs(key)),
-    timestamp(nowMs),
-  ]);
+    expiresAtMs: wanted.map(({ key }) => expiresAtMs(key)),
+    nowMs,
+  });
   return rows.map((row) => keyName(row.tenant_id, row));
 }
 
 async function holdersOf(connection: Queryable, wanted: readonly WantedKey[]): Promise<[string, MessageId][]> {
   if (wanted.length === 0) return [];
-  const rows = await connection.run<KeyRow & { message_id: string }>('select-keys', keyColumns(wanted));
+  const rows = await connection.run('select-keys', keyColumns(wanted));
   return rows.map((row) => [keyName(row.tenant_id, row), fromUuid(row.message_id)]);
 }
 
@@ -234,20 +233,15 @@ function nameOf({ message, key }: WantedKey): string {
   return keyName(message.tenantId, key);
 }
 
-interface KeyRow {
-  tenant_id: number;
-  scope: string;
-  key: string;
-}
-
 function keyName(tenantId: number, key: { scope: string; key: string }): string {
   return `${tenantId}\n${key.scope}\n${key.key}`;
 }
 
-function keyColumns(wanted: readonly WantedKey[]): [number[], string[], string[]] {
-  return [
-    wanted.map(({ message }) => message.tenantId),
-    wanted.map(({ key }) => key.scope),
-    wanted.map(({ key }) => key.key),
-  ];
+function keyColumns(wanted: readonly WantedKey[]): Params<'release-keys'> {
+  return {
+    tenantIds: wanted.map(({ message }) => message.tenantId),
+    scopes: wanted.map(({ key }) => key.scope),
+    keys: wanted.map(({ key }) => key.key),
+    messageIds: wanted.map(({ message }) => message.id),
+  };
 }

@@ -3,8 +3,7 @@
 
 import { fromUuid, type MessageId } from '../../domain/ids.js';
 import type { Database, Queryable } from '../database.js';
-import { timestamp } from './message-columns.js';
-import { type MessageFilter, withFilter } from './message-filter.js';
+import { filterParams, type MessageFilter } from './message-filter.js';
 import type { CreatedBetween } from './message-reads.js';
 import { expireKeys } from './outcomes.js';
 
@@ -20,19 +19,6 @@ export interface Canceled {
   readonly bodyBytes: number;
 }
 
-interface CanceledRow {
-  id: string;
-  shard: number;
-  overlap: string | null;
-  schedule_id: string | null;
-  idempotency_key: string | null;
-  attempts: number;
-  due_at: number;
-  next_attempt_at: number;
-  created_at: number;
-  body_bytes: number;
-}
-
 /**
  * Cancels those of a tenant's messages that are pending. Returns them, and those that were canceled before without being confirmed. Their keys
  * may be used again from `keysUntilMs` on.
@@ -45,7 +31,7 @@ export async function cancelMessages(
 ): Promise<Canceled[]> {
   if (ids.length === 0) return [];
   const rows = await database.transaction(async (connection) => {
-    const canceled = await connection.run<CanceledRow>('cancel-messages', [tenantId, ids, timestamp(nowMs)]);
+    const canceled = await connection.run('cancel-messages', { tenantId, ids, nowMs });
     const ended = canceled.map((row) => ({
       message: { id: fromUuid(row.id), tenantId, idempotencyKey: row.idempotency_key },
       atMs: keysUntilMs,
@@ -54,7 +40,7 @@ export async function cancelMessages(
     if (canceled.length === ids.length) return canceled;
     const found = new Set(canceled.map(({ id }) => fromUuid(id)));
     const others = ids.filter((id) => !found.has(id));
-    return [...canceled, ...(await connection.run<CanceledRow>('select-unconfirmed-cancels', [tenantId, others]))];
+    return [...canceled, ...(await connection.run('select-unconfirmed-cancels', { tenantId, ids: others }))];
   });
   return rows.map((row) => ({
     id: fromUuid(row.id),
@@ -75,7 +61,7 @@ export async function confirmCancels(
   ids: readonly MessageId[],
 ): Promise<MessageId[]> {
   if (ids.length === 0) return [];
-  const rows = await database.run<{ id: string }>('confirm-cancels', [tenantId, ids]);
+  const rows = await database.run('confirm-cancels', { tenantId, ids });
   return rows.map((row) => fromUuid(row.id));
 }
 
@@ -87,7 +73,13 @@ export async function findUnconfirmedCancels(
   created: CreatedBetween,
   { afterMs, limit }: { afterMs: number; limit: number },
 ): Promise<MessageId[]> {
-  const fixed = [tenantId, timestamp(created.fromMs), timestamp(created.toMs), limit, timestamp(afterMs)];
-  const { text, values } = withFilter('select-unconfirmed-matching', fixed, filter);
-  return (await table.text<{ id: string }>(text, values)).map((row) => fromUuid(row.id));
+  const rows = await table.run('select-unconfirmed-matching', {
+    ...filterParams(filter),
+    tenantId,
+    createdFromMs: created.fromMs,
+    createdToMs: created.toMs,
+    canceledFromMs: afterMs,
+    limit,
+  });
+  return rows.map((row) => fromUuid(row.id));
 }

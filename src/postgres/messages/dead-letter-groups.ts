@@ -29,15 +29,12 @@ export async function groupDeadLetters(
   tenantId: number,
   { nowMs, countedMax, groupsMax }: { nowMs: number; countedMax: number; groupsMax: number },
 ): Promise<DeadLetterGroups> {
-  const rows = await table.run<{
-    destination: string;
-    status: number;
-    error: string;
-    count: number;
-    first_at: number;
-    latest_at: number;
-    looked_at: number;
-  }>('group-dead-letters', [tenantId, messageIdFloor(nowMs + DAY_MS), countedMax, groupsMax]);
+  const rows = await table.run('group-dead-letters', {
+    tenantId,
+    beyondId: messageIdFloor(nowMs + DAY_MS),
+    countedMax,
+    groupsMax,
+  });
   return {
     counted: rows[0]?.looked_at ?? 0,
     groups: rows.map(({ destination, status, error, count, first_at, latest_at }) => ({

@@ -3,21 +3,12 @@
 import { fromUuid, messageIdTimeMs, type MessageId } from '../../domain/ids.js';
 import type { ScheduleKey } from '../schedules/claimed-schedules.js';
 import type { Database } from '../database.js';
-import { timestamp } from './message-columns.js';
 import { expireKeys, lookUntil, releaseHeld, type Released, storableText } from './outcomes.js';
 
 export interface DeadLettered {
   readonly tenantId: number;
   /** The occurrence that waited for it, if any. */
   readonly released: readonly Released[];
-}
-
-interface DeadLetteredRow {
-  id: string;
-  tenant_id: number;
-  overlap: string | null;
-  schedule_id: string | null;
-  idempotency_key: string | null;
 }
 
 /** Makes a pending message a dead letter without an attempt. Null when there is no such message, or it has ended. */
@@ -28,11 +19,7 @@ export async function deadLetterMessage(
   { nowMs, keysUntilMs }: { nowMs: number; keysUntilMs: number },
 ): Promise<DeadLettered | null> {
   const row = await database.transaction(async (connection) => {
-    const [given] = await connection.run<DeadLetteredRow>('give-up-message', [
-      id,
-      storableText(reason),
-      timestamp(nowMs),
-    ]);
+    const [given] = await connection.run('give-up-message', { id, reason: storableText(reason), nowMs });
     if (given === undefined) return null;
     const message = { id: fromUuid(given.id), tenantId: given.tenant_id, idempotencyKey: given.idempotency_key };
     await expireKeys(connection, [{ message, atMs: keysUntilMs }]);
@@ -50,5 +37,5 @@ export async function noteScheduleError(
   { tenantId, id }: ScheduleKey,
   error: string,
 ): Promise<boolean> {
-  return (await database.run('note-schedule-error', [tenantId, id, storableText(error)])).length > 0;
+  return (await database.run('note-schedule-error', { tenantId, id, error: storableText(error) })).length > 0;
 }

@@ -4,11 +4,11 @@ import type { Clock } from '../../domain/clock.js';
 import { fromUuid, messageIdFloor, type MessageId } from '../../domain/ids.js';
 import type { HeaderMap, Message } from '../../domain/message.js';
 import type { StoredRequest } from '../../domain/shown-request.js';
-import type { Database, Queryable } from '../database.js';
-import { messageColumns, pending, timestamp } from './message-columns.js';
-import { withFilter, type MessageFilter } from './message-filter.js';
+import type { Database, Queryable, Row } from '../database.js';
+import { messageColumns, pending } from './message-columns.js';
+import { filterParams, type MessageFilter } from './message-filter.js';
 import { ReadThroughput } from '../read-throughput.js';
-import { messageRecord, storedRequest, type MessageRecord, type MessageRecordRow } from './message-reads.js';
+import { messageRecord, storedRequest, type MessageRecord } from './message-reads.js';
 import type { BoundedReads } from '../reads.js';
 
 const DAY_MS = 86_400_000;
@@ -101,41 +101,20 @@ async function stepThrough(
   query: DeadLetterQuery,
   stepRows: number,
 ): Promise<Step> {
-  const fixed = [
+  const rows = await table.run('select-dead-letter-page', {
+    ...filterParams(query.filter),
     tenantId,
     // Nothing dies before it is due, so what is due later is not there. A day is more than clocks differ.
-    messageIdFloor(clock.nowMs() + DAY_MS),
-    timestamp(query.fromMs),
-    timestamp(query.toMs),
-    timestamp(query.after?.diedAtMs ?? null),
-    query.after?.id ?? null,
+    beyondId: messageIdFloor(clock.nowMs() + DAY_MS),
+    diedFromMs: query.fromMs,
+    diedToMs: query.toMs,
+    afterMs: query.after?.diedAtMs ?? null,
+    afterId: query.after?.id ?? null,
     stepRows,
-    query.limit,
-  ];
-  const { text, values } = withFilter('select-dead-letter-page', fixed, query.filter);
-  const rows = await table.text<StepRow>(text, values);
+    limit: query.limit,
+  });
   const refs = rows.map((row) => ({ id: fromUuid(row.id), diedAtMs: row.finished_at, bodyBytes: row.body_bytes }));
   return { refs: refs.slice(0, -1), lookedAt: rows.at(-1)?.looked_at ?? 0, last: refs.at(-1) ?? null };
-}
-
-interface StepRow {
-  readonly id: string;
-  readonly finished_at: number;
-  readonly body_bytes: number;
-  /** On the last row. */
-  readonly looked_at: number;
-}
-
-interface DeadLetterRow extends MessageRecordRow {
-  readonly body: Buffer;
-  readonly idempotency_key: string | null;
-  readonly occurrence_at: number | null;
-  readonly finished_at: number | null;
-  readonly attempts: number;
-  readonly last_status: number | null;
-  readonly last_error: string | null;
-  readonly last_headers: HeaderMap | null;
-  readonly last_body: Buffer | null;
 }
 
 /** The dead letters with these ids, in the order asked for; those that are gone (or another tenant's) are left out. */
@@ -145,7 +124,7 @@ export async function getDeadLetters(
   ids: readonly MessageId[],
 ): Promise<DeadLetter[]> {
   if (ids.length === 0) return [];
-  const rows = await table.run<DeadLetterRow>('select-dead-letters', [tenantId, ids]);
+  const rows = await table.run('select-dead-letters', { tenantId, ids });
   const byId = new Map(rows.map((row) => [fromUuid(row.id), row]));
   return ids.flatMap((id) => {
     const row = byId.get(id);
@@ -153,7 +132,7 @@ export async function getDeadLetters(
   });
 }
 
-function deadLetter(row: DeadLetterRow): DeadLetter {
+function deadLetter(row: Row<'select-dead-letters'>): DeadLetter {
   return {
     ...messageRecord(row),
     undisclosed: { ...storedRequest(row), body: row.body },
@@ -175,7 +154,7 @@ export async function dropDeadLetters(
   ids: readonly MessageId[],
 ): Promise<MessageId[]> {
   if (ids.length === 0) return [];
-  const rows = await table.run<{ id: string }>('take-dead-letters', [tenantId, ids]);
+  const rows = await table.run('take-dead-letters', { tenantId, ids });
   return rows.map((row) => fromUuid(row.id));
 }
 
@@ -203,14 +182,16 @@ export async function repeatDeadLetters(
     const due = repeats.filter(({ from }) => taken.has(from));
     if (due.length === 0) return due;
     await connection.run('insert-messages', messageColumns(due.map(({ message }) => pending(message))));
-    const keyed = due.filter(({ message }) => message.idempotencyKey !== null);
+    const keyed = due.flatMap(({ from, message }) =>
+      message.idempotencyKey === null ? [] : [{ from, message, key: message.idempotencyKey }],
+    );
     // The work is the same, so its key names the new message from now on.
-    await connection.run('repoint-keys', [
-      keyed.map(({ message }) => message.tenantId),
-      keyed.map(({ message }) => message.idempotencyKey),
-      keyed.map(({ from }) => from),
-      keyed.map(({ message }) => message.id),
-    ]);
+    await connection.run('repoint-keys', {
+      tenantIds: keyed.map(({ message }) => message.tenantId),
+      keys: keyed.map(({ key }) => key),
+      fromIds: keyed.map(({ from }) => from),
+      toIds: keyed.map(({ message }) => message.id),
+    });
     return due;
   });
 }

@@ -1,48 +1,19 @@
 // How messages become column arrays for multi-row inserts, and rows become messages again.
 
 import { fromUuid, type MessageId } from '../../domain/ids.js';
-import type { HeaderMap, Message, MessageKind } from '../../domain/message.js';
-import {
-  type DeliveryOptions,
-  fromDeliveryOptions,
-  type OptionalPolicy,
-  toDeliveryOptions,
-} from './delivery-options.js';
+import type { Message, MessageState } from '../../domain/message.js';
+import type { Params, Row } from '../database.js';
+import { fromDeliveryOptions, type OptionalPolicy, toDeliveryOptions } from './delivery-options.js';
 
 /** What a row adds to the message it was inserted as, where delivery must know it. */
 export interface StoredMessage extends Message {
-  readonly state: string;
+  readonly state: MessageState;
   readonly attempts: number;
   readonly nextAttemptAtMs: number;
   readonly held: boolean;
 }
 
-/** The columns of select-dispatch.sql. */
-export interface DispatchRow {
-  id: string;
-  tenant_id: number;
-  shard: number;
-  kind: MessageKind;
-  state: string;
-  held: boolean;
-  schedule_id: string | null;
-  occurrence_at: number | null;
-  overlap: 'skip' | 'queue' | null;
-  idempotency_key: string | null;
-  source_id: string | null;
-  due_at: number;
-  next_attempt_at: number;
-  created_at: number;
-  attempts: number;
-  destination: string;
-  method: string;
-  headers: HeaderMap;
-  body: Buffer;
-  max_retries: number;
-  timeout_ms: number;
-  labels: string[] | null;
-  options: DeliveryOptions | null;
-}
+export type DispatchRow = Row<'select-dispatch'>;
 
 /** A message as it goes into PostgreSQL: pending, held back, or skipped at once. */
 export interface NewMessage {
@@ -56,40 +27,34 @@ export function pending(message: Message): NewMessage {
   return { message, held: false, skipped: null };
 }
 
-/** The arrays that insert-new-messages.sql takes as $1 to $23, in its order: times as epoch milliseconds. */
-export function messageColumns(rows: readonly NewMessage[]): unknown[] {
+/** What insert-messages.sql and insert-new-messages.sql take. */
+export function messageColumns(rows: readonly NewMessage[]): Params<'insert-messages'> {
   const column = <Value>(value: (row: NewMessage) => Value): Value[] => rows.map(value);
-  return [
-    column((row) => row.message.id),
-    column((row) => row.message.tenantId),
-    column((row) => row.message.shard),
-    column((row) => row.message.kind),
-    column((row) => (row.skipped === null ? 'pending' : 'skipped')),
-    column((row) => row.skipped?.reason ?? null),
-    column((row) => row.held),
-    column((row) => row.message.scheduleId),
-    column((row) => row.message.occurrenceAtMs),
-    column((row) => row.skipped?.coversUntilMs ?? null),
-    column((row) => row.message.overlap),
-    column((row) => row.message.idempotencyKey),
-    column((row) => row.message.sourceId),
-    column((row) => row.message.dueAtMs),
-    column((row) => row.message.createdAtMs),
-    column((row) => row.message.destination),
-    column((row) => row.message.method),
-    column((row) => JSON.stringify(row.message.headers)),
-    column((row) => row.message.body),
-    column((row) => row.message.maxRetries),
-    column((row) => row.message.timeoutMs),
-    column((row) => (row.message.labels.length === 0 ? null : JSON.stringify(row.message.labels))),
-    column((row) => optionsColumn(row.message)),
-  ];
-}
-
-export function timestamp(timeMs: number): string;
-export function timestamp(timeMs: number | null): string | null;
-export function timestamp(timeMs: number | null): string | null {
-  return timeMs === null ? null : new Date(Math.ceil(timeMs)).toISOString();
+  return {
+    ids: column((row) => row.message.id),
+    tenantIds: column((row) => row.message.tenantId),
+    shards: column((row) => row.message.shard),
+    kinds: column((row) => row.message.kind),
+    states: column((row) => (row.skipped === null ? 'pending' : 'skipped')),
+    reasons: column((row) => row.skipped?.reason ?? null),
+    held: column((row) => row.held),
+    scheduleIds: column((row) => row.message.scheduleId),
+    occurrenceAtMs: column((row) => row.message.occurrenceAtMs),
+    coversUntilMs: column((row) => row.skipped?.coversUntilMs ?? null),
+    overlaps: column((row) => row.message.overlap),
+    idempotencyKeys: column((row) => row.message.idempotencyKey),
+    sourceIds: column((row) => row.message.sourceId),
+    dueAtMs: column((row) => row.message.dueAtMs),
+    createdAtMs: column((row) => row.message.createdAtMs),
+    destinations: column((row) => row.message.destination),
+    methods: column((row) => row.message.method),
+    headers: column((row) => JSON.stringify(row.message.headers)),
+    bodies: column((row) => row.message.body),
+    maxRetries: column((row) => row.message.maxRetries),
+    timeoutMs: column((row) => row.message.timeoutMs),
+    labels: column((row) => (row.message.labels.length === 0 ? null : JSON.stringify(row.message.labels))),
+    options: column((row) => optionsColumn(row.message)),
+  };
 }
 
 /** Null where no optional setting is used, as in most rows. */

@@ -1,12 +1,11 @@
 // Reads messages as clients ask for them: one by its id, and the pending ones that a bulk cancel wants.
 
 import { fromUuid, type MessageId } from '../../domain/ids.js';
-import type { HeaderMap, MessageKind, MessageState } from '../../domain/message.js';
+import type { MessageKind, MessageState } from '../../domain/message.js';
 import { ShownRequest, type StoredRequest } from '../../domain/shown-request.js';
-import type { Queryable } from '../database.js';
+import type { Queryable, Row } from '../database.js';
 import { fromDeliveryOptions, type DeliveryOptions } from './delivery-options.js';
-import { timestamp } from './message-columns.js';
-import { withFilter, type MessageFilter } from './message-filter.js';
+import { filterParams, type MessageFilter } from './message-filter.js';
 
 /** What a message says about itself to readers; `id` and times as everywhere. */
 export interface MessageRecord {
@@ -26,23 +25,8 @@ export interface MessageRecord {
   readonly options: Omit<DeliveryOptions, 'callback' | 'failureCallback'>;
 }
 
-/** The columns from which a MessageRecord is made. */
-export interface MessageRecordRow {
-  readonly id: string;
-  readonly state: MessageState;
-  readonly kind: MessageKind;
-  readonly schedule_id: string | null;
-  readonly due_at: number;
-  readonly created_at: number;
-  readonly destination: string;
-  readonly method: string;
-  readonly headers: HeaderMap;
-  readonly body: Buffer | null;
-  readonly max_retries: number;
-  readonly timeout_ms: number;
-  readonly labels: string[] | null;
-  readonly options: DeliveryOptions | null;
-}
+/** The columns from which a MessageRecord is made; the body is null where it is longer than the reader wanted. */
+export type MessageRecordRow = Omit<Row<'select-message'>, 'body'> & { readonly body: Buffer | null };
 
 export function messageRecord(row: MessageRecordRow): MessageRecord {
   const { callback: _callback, failureCallback: _failureCallback, ...options } = row.options ?? {};
@@ -71,7 +55,7 @@ export function storedRequest({ headers, body, options }: MessageRecordRow): Sto
 
 /** A tenant's message in whatever state, or null. */
 export async function getMessage(table: Queryable, tenantId: number, id: MessageId): Promise<MessageRecord | null> {
-  const [row] = await table.run<MessageRecordRow>('select-message', [tenantId, id]);
+  const [row] = await table.run('select-message', { tenantId, id });
   return row === undefined ? null : messageRecord(row);
 }
 
@@ -89,8 +73,12 @@ export async function findCancelable(
   created: CreatedBetween,
   limit: number,
 ): Promise<MessageId[]> {
-  const fixed = [tenantId, timestamp(created.fromMs), timestamp(created.toMs), limit];
-  const { text, values } = withFilter('select-cancelable', fixed, filter);
-  const rows = await table.text<{ id: string }>(text, values);
+  const rows = await table.run('select-cancelable', {
+    ...filterParams(filter),
+    tenantId,
+    createdFromMs: created.fromMs,
+    createdToMs: created.toMs,
+    limit,
+  });
   return rows.map((row) => fromUuid(row.id));
 }

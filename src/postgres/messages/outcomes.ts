@@ -2,7 +2,7 @@
 
 import { fromUuid, messageIdFloor, type MessageId } from '../../domain/ids.js';
 import type { HeaderMap, Message, MessageState } from '../../domain/message.js';
-import type { Database, Queryable } from '../database.js';
+import type { Database, Params, Queryable } from '../database.js';
 import { messageColumns, type NewMessage, pending } from './message-columns.js';
 
 /** What one attempt came to. */
@@ -108,52 +108,51 @@ async function recordAll(
 
 async function updateMessages(connection: Queryable, outcomes: readonly Outcome[]): Promise<Set<MessageId>> {
   const column = <Value>(value: (outcome: Outcome) => Value): Value[] => outcomes.map(value);
-  const rows = await connection.run<{ id: string }>('record-outcomes', [
-    column((outcome) => outcome.message.id),
-    column((outcome) => outcome.state),
-    column((outcome) => outcome.attempt),
-    column((outcome) => outcome.status),
-    column((outcome) => storableText(outcome.error)),
-    column((outcome) => storableHeaders(outcome.headers)),
-    column((outcome) => outcome.body),
-    column((outcome) => outcome.startedAtMs),
-    column((outcome) => outcome.endedAtMs),
-    column((outcome) => outcome.nextAttemptAtMs),
-    column((outcome) => outcome.node),
-  ]);
+  const rows = await connection.run('record-outcomes', {
+    ids: column((outcome) => outcome.message.id),
+    states: column((outcome) => outcome.state),
+    attempts: column((outcome) => outcome.attempt),
+    statuses: column((outcome) => outcome.status),
+    errors: column((outcome) => (outcome.error === null ? null : storableText(outcome.error))),
+    headers: column((outcome) => storableHeaders(outcome.headers)),
+    bodies: column((outcome) => outcome.body),
+    startedAtMs: column((outcome) => outcome.startedAtMs),
+    endedAtMs: column((outcome) => outcome.endedAtMs),
+    nextAttemptAtMs: column((outcome) => outcome.nextAttemptAtMs),
+    nodes: column((outcome) => outcome.node),
+  });
   return new Set(rows.map((row) => fromUuid(row.id)));
 }
 
 /** PostgreSQL's text has no NUL and no half surrogates: a replacement character stands for each. */
-export function storableText(text: string | null): string | null {
-  return text === null ? null : text.replace(/\0|\p{Surrogate}/gu, '\ufffd');
+export function storableText(text: string): string {
+  return text.replace(/\0|\p{Surrogate}/gu, '\ufffd');
 }
 
 function storableHeaders(headers: HeaderMap | null): string | null {
   if (headers === null) return null;
   const json = JSON.stringify(headers);
   if (!/\\u(?:0000|d[89a-f])/.test(json)) return json;
-  const clean = (text: string): string => storableText(text) ?? '';
   return JSON.stringify(
-    Object.fromEntries(Object.entries(headers).map(([name, values]) => [clean(name), values.map(clean)])),
+    Object.fromEntries(Object.entries(headers).map(([name, values]) => [storableText(name), values.map(storableText)])),
   );
 }
 
-function attemptColumns(failures: readonly Outcome[]): unknown[] {
+function attemptColumns(failures: readonly Outcome[]): Params<'insert-attempts'> {
   const column = <Value>(value: (outcome: Outcome) => Value): Value[] => failures.map(value);
-  return [
-    column((outcome) => outcome.message.id),
-    column((outcome) => outcome.attempt),
-    column((outcome) => outcome.message.tenantId),
-    column((outcome) => outcome.startedAtMs),
-    column((outcome) => outcome.endedAtMs),
-    column((outcome) => outcome.status),
-    column((outcome) => storableText(outcome.error)),
-    column((outcome) => storableHeaders(outcome.headers)),
-    column((outcome) => outcome.body),
-    column((outcome) => outcome.nextAttemptAtMs),
-    column((outcome) => outcome.node),
-  ];
+  return {
+    messageIds: column((outcome) => outcome.message.id),
+    attempts: column((outcome) => outcome.attempt),
+    tenantIds: column((outcome) => outcome.message.tenantId),
+    startedAtMs: column((outcome) => outcome.startedAtMs),
+    finishedAtMs: column((outcome) => outcome.endedAtMs),
+    statuses: column((outcome) => outcome.status),
+    errors: column((outcome) => (outcome.error === null ? null : storableText(outcome.error))),
+    headers: column((outcome) => storableHeaders(outcome.headers)),
+    bodies: column((outcome) => outcome.body),
+    nextAttemptAtMs: column((outcome) => outcome.nextAttemptAtMs),
+    nodes: column((outcome) => outcome.node),
+  };
 }
 
 /** Starts the clock of the keys of messages that ended: at `atMs` each may be used again. */
@@ -161,14 +160,16 @@ export async function expireKeys(
   connection: Queryable,
   ended: readonly { message: Pick<Message, 'id' | 'tenantId' | 'idempotencyKey'>; atMs: number }[],
 ): Promise<void> {
-  const keyed = ended.filter(({ message }) => message.idempotencyKey !== null);
+  const keyed = ended.flatMap(({ message, atMs }) =>
+    message.idempotencyKey === null ? [] : [{ message, key: message.idempotencyKey, atMs }],
+  );
   if (keyed.length === 0) return;
-  await connection.run('expire-keys', [
-    keyed.map(({ message }) => message.tenantId),
-    keyed.map(({ message }) => message.idempotencyKey),
-    keyed.map(({ message }) => message.id),
-    keyed.map(({ atMs }) => atMs),
-  ]);
+  await connection.run('expire-keys', {
+    tenantIds: keyed.map(({ message }) => message.tenantId),
+    keys: keyed.map(({ key }) => key),
+    messageIds: keyed.map(({ message }) => message.id),
+    expiresAtMs: keyed.map(({ atMs }) => atMs),
+  });
 }
 
 /**
@@ -213,11 +214,11 @@ export async function releaseHeld(
   untilId: MessageId,
 ): Promise<(Released & OfSchedule)[]> {
   if (schedules.length === 0) return [];
-  const rows = await connection.run<ReleasedRow>('release-held', [
-    schedules.map(({ tenantId }) => tenantId),
-    schedules.map(({ scheduleId }) => scheduleId),
+  const rows = await connection.run('release-held', {
+    tenantIds: schedules.map(({ tenantId }) => tenantId),
+    scheduleIds: schedules.map(({ scheduleId }) => scheduleId),
     untilId,
-  ]);
+  });
   return rows.map((row) => ({
     tenantId: row.tenant_id,
     scheduleId: row.schedule_id,
@@ -230,14 +231,6 @@ export async function releaseHeld(
 interface OfSchedule {
   readonly tenantId: number;
   readonly scheduleId: string;
-}
-
-interface ReleasedRow {
-  tenant_id: number;
-  schedule_id: string;
-  id: string;
-  shard: number;
-  due_at: number;
 }
 
 function scheduleName(of: Pick<Message, 'tenantId' | 'scheduleId'>): string {

@@ -5,7 +5,7 @@ import { fromUuid, messageIdFloor, type MessageId } from '../../domain/ids.js';
 import type { MessageKind } from '../../domain/message.js';
 import type { StoredRequest } from '../../domain/shown-request.js';
 import type { Queryable } from '../database.js';
-import { messageRecord, storedRequest, type MessageRecord, type MessageRecordRow } from './message-reads.js';
+import { messageRecord, storedRequest, type MessageRecord } from './message-reads.js';
 import type { BoundedReads } from '../reads.js';
 
 /** What clients sent. The others come of schedules, and of messages that are on their way. */
@@ -53,8 +53,8 @@ export async function pagePending(
   });
   for (;;) {
     const { shard: afterShard, id: afterId } = place;
-    const values = [afterShard, afterId, STEP_ROWS, tenantId, SENT_BY_CLIENTS];
-    const rows = await reads.step((table) => table.run<PlaceRow>('select-pending-places', values));
+    const params = { afterShard, afterId, limit: STEP_ROWS, tenantId, kinds: SENT_BY_CLIENTS };
+    const rows = await reads.step((table) => table.run('select-pending-places', params));
     if (rows === null && place === start) throw reads.tooSlow();
     for (const { shard, id, body_bytes: bodyBytes } of rows ?? []) {
       const isFull = ids.length === query.limit || (ids.length > 0 && bytes + (bodyBytes ?? 0) > PAGE_BODY_BYTES);
@@ -69,18 +69,9 @@ export async function pagePending(
   }
 }
 
-interface PlaceRow {
-  readonly shard: number;
-  readonly id: string;
-  readonly body_bytes: number | null;
-}
-
 async function messagesOf(table: Queryable, tenantId: number, ids: readonly MessageId[]): Promise<PendingMessage[]> {
   if (ids.length === 0) return [];
-  const rows = await table.run<MessageRecordRow & { body: Buffer; idempotency_key: string | null }>(
-    'select-pending-messages',
-    [tenantId, ids],
-  );
+  const rows = await table.run('select-pending-messages', { tenantId, ids });
   return rows.map((row) => ({
     ...messageRecord(row),
     undisclosed: { ...storedRequest(row), body: row.body },

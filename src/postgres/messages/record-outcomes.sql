@@ -1,11 +1,14 @@
--- Records what attempts came to. $1 ids, in their order. Rows are locked in it or, when the planner reads a week by bitmap or whole, as they
--- lie: two writers that thereby lock each other out are a matter of Database, which tries the one again that was rolled back.
--- $2 states (pending: another attempt follows), $3 attempt numbers, $4 status, $5 error,
--- $6 answer headers, $7 answer body, $8 started, $9 ended, $10 next attempt (null when final), $11 node.
--- Outcomes are facts: a success also corrects a row that was given up or canceled meanwhile; anything else only moves a row that is
--- still pending. What a row was that a success corrects stays in its reason. Returns the ids of the rows that took the outcome.
--- The condition on the state is a case so that the planner cannot estimate it: where it has not met a week's states yet it expects one
--- row, and would compare each row with each outcome.
+-- Records what attempts came to. :ids are in their order. Rows are locked in it or, when the planner reads a week by
+-- bitmap or whole, as they lie: two writers that thereby lock each other out are a matter of Database, which tries the
+-- one again that was rolled back. The state "pending" says that another attempt follows, at a time that is null when
+-- the outcome is final.
+-- Outcomes are facts: a success also corrects a row that was given up or canceled meanwhile; anything else only moves a
+-- row that is still pending. What a row was that a success corrects stays in its reason. Returns the ids of the rows
+-- that took the outcome.
+-- The condition on the state is a case so that the planner cannot estimate it: where it has not met a week's states yet
+-- it expects one row, and would compare each row with each outcome.
+--!nullable :statuses[], :errors[], :headers[], :bodies[], :nextAttemptAtMs[]
+--!type :states MessageState
 update messages m set
   state = o.state,
   attempts = greatest(m.attempts, o.attempt),
@@ -25,9 +28,11 @@ update messages m set
         || ', but a call that had begun before was answered'
   end,
   node = o.node
-from unnest($1::uuid[], $2::text[], $3::integer[], $4::integer[], $5::text[], $6::jsonb[], $7::bytea[], $8::timestamptz[],
-  $9::timestamptz[], $10::timestamptz[], $11::text[])
-  as o (id, state, attempt, status, error, headers, body, started_at, ended_at, next_attempt_at, node)
-where m.id = o.id and m.id = any($1::uuid[])
+from unnest(
+  :ids::uuid[], :states::text[], :attempts::integer[], :statuses::integer[], :errors::text[], :headers::jsonb[],
+  :bodies::bytea[], :startedAtMs::timestamptz[], :endedAtMs::timestamptz[], :nextAttemptAtMs::timestamptz[],
+  :nodes::text[]
+) as o (id, state, attempt, status, error, headers, body, started_at, ended_at, next_attempt_at, node)
+where m.id = o.id and m.id = any(:ids::uuid[])
   and case when o.state = 'delivered' then m.state in ('pending', 'failed', 'canceled') else m.state = 'pending' end
 returning m.id

@@ -9,7 +9,7 @@ import { type Database, isUnavailable } from '../database.js';
 import { type Fire, type Fired, recordFires } from '../schedules/fires.js';
 import { type DeadLettered, deadLetterMessage, noteScheduleError } from './dead-letter-message.js';
 import { GroupCommit } from '../group-commit.js';
-import { byId, type DispatchRow, type StoredMessage } from './message-columns.js';
+import { byId, type StoredMessage } from './message-columns.js';
 import { withPartitions } from '../partitions.js';
 import { bareOutcome, type Outcome, type OutcomeSettings, recordOutcomes, type Recorded } from './outcomes.js';
 import { pause, within } from '../../time/waiting.js';
@@ -252,7 +252,7 @@ export class Recorder {
   }
 
   async #readMessages(ids: MessageId[]): Promise<(StoredMessage | null)[]> {
-    const rows = byId(await this.#database.run<DispatchRow>('select-dispatch', [ids]));
+    const rows = byId(await this.#database.run('select-dispatch', { ids }));
     return ids.map((id) => rows.get(id) ?? null);
   }
 }
@@ -267,6 +267,6 @@ function weightOfFire({ occurrences }: Fire): number {
 
 /** A server that was demoted, or whose disk is full, answers and takes no writes. */
 async function isWritable(database: Database): Promise<boolean> {
-  const [row] = await database.text<{ transaction_read_only: string }>('show transaction_read_only');
-  return row?.transaction_read_only === 'off';
+  const [row] = await database.run('select-writability');
+  return row?.read_only === 'off';
 }

@@ -1,22 +1,30 @@
--- One step through a tenant's dead letters, the latest first: looks at no more than $7 of them, gives at most $8 that the filter wants; ids only.
--- $1 tenant, $2 an id beyond every dead letter (later weeks are not looked at), $3 and $4 died from and to (or null), $5 and $6 time and id
--- after which the step begins (or null). The last row (is_last) is not one of them: it is the last that was looked at, and says how many were.
+-- One step through a tenant's dead letters, the latest first: looks at no more than :stepRows of them, gives at most
+-- :limit that the filter wants; ids only. :beyondId is beyond every dead letter (later weeks are not looked at); the
+-- step begins after :afterMs and :afterId. The last row (is_last) is not one of them: it is the last that was looked
+-- at, and says how many were.
+--!nullable :diedFromMs, :diedToMs, :afterMs, :afterId
+--!not-null id, finished_at, body_bytes, is_last, looked_at
 with scanned as materialized (
-  select m.id, m.finished_at, m.state, m.destination, m.options, m.idempotency_key, m.last_status, octet_length(m.body) as body_bytes
+  select m.id, m.finished_at, m.state, m.destination, m.options, m.idempotency_key, m.last_status,
+    octet_length(m.body) as body_bytes
   from messages m
-  where m.tenant_id = $1 and m.in_dlq and m.id < $2::uuid
-    and ($3::timestamptz is null or m.finished_at >= $3::timestamptz)
-    and ($4::timestamptz is null or m.finished_at <= $4::timestamptz)
-    and ($5::timestamptz is null or (m.finished_at, m.id) < ($5::timestamptz, $6::uuid))
-    and /*indexed*/ true
+  where m.tenant_id = :tenantId and m.in_dlq and m.id < :beyondId::uuid
+    and (:diedFromMs::timestamptz is null or m.finished_at >= :diedFromMs::timestamptz)
+    and (:diedToMs::timestamptz is null or m.finished_at <= :diedToMs::timestamptz)
+    and (:afterMs::timestamptz is null or (m.finished_at, m.id) < (:afterMs::timestamptz, :afterId::uuid))
+    and (
+    --!include indexed-filter
+    )
   order by m.finished_at desc, m.id desc
-  limit $7
+  limit :stepRows
 )
 (
   select m.id, m.finished_at, m.body_bytes, false as is_last, 0 as looked_at from scanned m
-  where /*residual*/ true
+  where (
+  --!include residual-filter
+  )
   order by m.finished_at desc, m.id desc
-  limit $8
+  limit :limit
 )
 union all
 (

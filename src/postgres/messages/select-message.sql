@@ -1,5 +1,5 @@
--- One message of a tenant, with what readers are shown. $1 tenant, $2 id.
-select m.id, m.state, m.kind, m.schedule_id, m.due_at, m.created_at, m.destination, m.method, m.headers, m.body, m.max_retries,
-  m.timeout_ms, m.labels, m.options
+-- One message of a tenant, with what readers are shown.
+select m.body,
+  --!include message-record-columns
 from messages m
-where m.tenant_id = $1 and m.id = $2::uuid
+where m.tenant_id = :tenantId and m.id = :id::uuid

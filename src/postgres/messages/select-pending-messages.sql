@@ -1,6 +1,6 @@
--- Those of some messages of a tenant that are still pending, with all that was asked for. $1 tenant, $2 ids.
-select m.id, m.state, m.kind, m.schedule_id, m.due_at, m.created_at, m.destination, m.method, m.headers, m.body, m.max_retries,
-  m.timeout_ms, m.labels, m.options, m.idempotency_key
+-- Those of some messages of a tenant that are still pending, with all that was asked for.
+select m.body, m.idempotency_key,
+  --!include message-record-columns
 from messages m
-where m.tenant_id = $1 and m.id = any($2::uuid[]) and m.state = 'pending'
+where m.tenant_id = :tenantId and m.id = any(:ids::uuid[]) and m.state = 'pending'
 order by m.shard, m.id

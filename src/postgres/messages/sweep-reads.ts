@@ -2,7 +2,6 @@
 
 import { fromUuid, type MessageId } from '../../domain/ids.js';
 import type { Queryable } from '../database.js';
-import { timestamp } from './message-columns.js';
 
 export interface MessageToPromote {
   readonly id: MessageId;
@@ -27,13 +26,7 @@ export async function messagesToPromote(
   table: Queryable,
   range: { shard: number; fromId: MessageId; untilId: MessageId; horizonAtMs: number; limit: number },
 ): Promise<MessageToPromote[]> {
-  const rows = await table.run<{ id: string; next_attempt_at: number }>('select-messages-to-promote', [
-    range.shard,
-    range.fromId,
-    range.untilId,
-    timestamp(range.horizonAtMs),
-    range.limit,
-  ]);
+  const rows = await table.run('select-messages-to-promote', range);
   return rows.map((row) => ({ id: fromUuid(row.id), dueAtMs: row.next_attempt_at }));
 }
 
@@ -47,19 +40,14 @@ export interface SchedulePosition {
 /** Active schedules after a position that fire before `untilMs`, in that order. */
 export async function schedulesToPromote(
   table: Queryable,
-  range: { shard: number; after: SchedulePosition; untilMs: number; limit: number },
+  { shard, after, untilMs, limit }: { shard: number; after: SchedulePosition; untilMs: number; limit: number },
 ): Promise<ScheduleToPromote[]> {
-  const rows = await table.run<{ tenant_id: number; id: string; next_fire_at: number; generation: number }>(
-    'select-schedules-to-promote',
-    [
-      range.shard,
-      timestamp(range.after.atMs),
-      range.after.tenantId,
-      range.after.id,
-      timestamp(range.untilMs),
-      range.limit,
-    ],
-  );
+  const rows = await table.run('select-schedules-to-promote', {
+    ...{ shard, untilMs, limit },
+    fromMs: after.atMs,
+    afterTenantId: after.tenantId,
+    afterId: after.id,
+  });
   return rows.map((row) => ({
     tenantId: row.tenant_id,
     id: row.id,
@@ -84,21 +72,7 @@ export async function overdueMessages(
     limit: number;
   },
 ): Promise<OverdueMessage[]> {
-  const rows = await table.run<{
-    id: string;
-    next_attempt_at: number;
-    held: boolean;
-    tenant_id: number;
-    schedule_id: string | null;
-  }>('select-messages-to-rescue', [
-    range.shard,
-    range.afterId,
-    range.untilId,
-    timestamp(range.overdueAtMs),
-    timestamp(range.createdBeforeMs),
-    range.limit,
-    timestamp(range.occurrencesBeforeMs),
-  ]);
+  const rows = await table.run('select-messages-to-rescue', range);
   return rows.map((row) => ({
     id: fromUuid(row.id),
     dueAtMs: row.next_attempt_at,

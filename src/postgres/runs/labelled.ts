@@ -28,7 +28,7 @@ export async function searchForLabels(
   if (labels === undefined || messageIds !== undefined) return { filter, byWalking: false };
   if (scheduleIds !== undefined) return { filter, byWalking: true };
   const rows = await reads.step(
-    (table) => table.run<{ id: string }>('select-labelled', [tenantId, lowId, belowId, labels, FEW + 1]),
+    (table) => table.run('select-labelled', { tenantId, lowId, belowId, labels, limit: FEW + 1 }),
     PROBE_MS,
   );
   if (rows === null || rows.length > FEW) return { filter, byWalking: true };

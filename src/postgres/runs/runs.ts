@@ -2,104 +2,17 @@
 
 import { fromUuid, messageIdFloor, type MessageId } from '../../domain/ids.js';
 import type { Clock } from '../../domain/clock.js';
-import type { HeaderMap, MessageKind, MessageState } from '../../domain/message.js';
-import type { Queryable } from '../database.js';
-import { attemptRecord, type AttemptRecord, type AttemptRow } from '../events/events.js';
+import type { MessageState } from '../../domain/message.js';
+import type { AttemptRecord, Run } from '../../domain/run.js';
+import type { Queryable, Row } from '../database.js';
+import { attemptRecord } from '../events/events.js';
 import { searchForLabels } from './labelled.js';
-import { timestamp } from '../messages/message-columns.js';
-import { withFilter, type MessageFilter } from '../messages/message-filter.js';
+import { filterParams, type MessageFilter } from '../messages/message-filter.js';
 import { ReadThroughput } from '../read-throughput.js';
 import type { BoundedReads } from '../reads.js';
 
-export interface Run {
-  readonly id: MessageId;
-  readonly kind: MessageKind;
-  readonly state: MessageState;
-  /** Why it was skipped or canceled. */
-  readonly reason: string | null;
-  readonly isDeadLetter: boolean;
-  readonly scheduleId: string | null;
-  readonly occurrenceAtMs: number | null;
-  /** A skipped run that stands for all occurrences up to this one. */
-  readonly coversUntilMs: number | null;
-  readonly idempotencyKey: string | null;
-  /** The message that a callback reports on, or that a retry from the dead letters repeats. */
-  readonly sourceId: MessageId | null;
-  readonly dueAtMs: number;
-  readonly createdAtMs: number;
-  /** When its first attempt began; null before that. */
-  readonly startedAtMs: number | null;
-  /** When it reached its final state; null before that. */
-  readonly endedAtMs: number | null;
-  readonly nextAttemptAtMs: number;
-  readonly attempts: number;
-  readonly maxRetries: number;
-  readonly lastStatus: number | null;
-  readonly lastError: string | null;
-  readonly lastHeaders: HeaderMap | null;
-  readonly lastBody: Buffer | null;
-  readonly node: string | null;
-  readonly destination: string;
-  readonly method: string;
-  readonly labels: readonly string[];
-}
-
-interface RunRow {
-  readonly id: string;
-  readonly kind: MessageKind;
-  readonly state: MessageState;
-  readonly reason: string | null;
-  readonly in_dlq: boolean;
-  readonly schedule_id: string | null;
-  readonly occurrence_at: number | null;
-  readonly covers_until: number | null;
-  readonly idempotency_key: string | null;
-  readonly source_id: string | null;
-  readonly due_at: number;
-  readonly next_attempt_at: number;
-  readonly created_at: number;
-  readonly first_started_at: number | null;
-  readonly finished_at: number | null;
-  readonly attempts: number;
-  readonly max_retries: number;
-  readonly last_status: number | null;
-  readonly last_error: string | null;
-  readonly last_headers: HeaderMap | null;
-  readonly last_body: Buffer | null;
-  readonly node: string | null;
-  readonly destination: string;
-  readonly method: string;
-  readonly labels: string[] | null;
-}
-
-function runFromRow(row: RunRow): Run {
-  return {
-    id: fromUuid(row.id),
-    kind: row.kind,
-    state: row.state,
-    reason: row.reason,
-    isDeadLetter: row.in_dlq,
-    scheduleId: row.schedule_id,
-    occurrenceAtMs: row.occurrence_at,
-    coversUntilMs: row.covers_until,
-    idempotencyKey: row.idempotency_key,
-    sourceId: row.source_id === null ? null : fromUuid(row.source_id),
-    dueAtMs: row.due_at,
-    createdAtMs: row.created_at,
-    startedAtMs: row.first_started_at,
-    endedAtMs: row.finished_at,
-    nextAttemptAtMs: row.next_attempt_at,
-    attempts: row.attempts,
-    maxRetries: row.max_retries,
-    lastStatus: row.last_status,
-    lastError: row.last_error,
-    lastHeaders: row.last_headers,
-    lastBody: row.last_body,
-    node: row.node,
-    destination: row.destination,
-    method: row.method,
-    labels: row.labels ?? [],
-  };
+function runFromRow(row: Row<'select-runs'>): Run {
+  return { ...row, id: fromUuid(row.id), sourceId: row.sourceId === null ? null : fromUuid(row.sourceId) };
 }
 
 /** Due times, inclusive, milliseconds since the epoch; null for no bound. */
@@ -135,12 +48,15 @@ export async function pageRuns(reads: BoundedReads, clock: Clock, tenantId: numb
   const startId = query.beforeId !== null && query.beforeId < highId ? query.beforeId : highId;
   let belowId = startId;
   const { filter, byWalking } = await searchForLabels(reads, tenantId, query.filter, { lowId, belowId });
+  const { labels, ...others } = filterParams(filter);
+  const asked = byWalking
+    ? { ...others, labels: null, walkedLabels: labels }
+    : { ...others, labels, walkedLabels: null };
   let nextBeforeId: MessageId | null = null;
   for (;;) {
     const { stepRows } = throughput;
-    const fixed = [tenantId, lowId, belowId, stepRows, wanted - found.length];
-    const { text, values } = withFilter('select-run-page', fixed, filter, byWalking);
-    const rows = await reads.step((table) => table.text<StepRow>(text, values));
+    const params = { ...asked, tenantId, lowId, belowId, stepRows, limit: wanted - found.length };
+    const rows = await reads.step((table) => table.run('select-run-page', params));
     if (rows === null) {
       if (belowId === startId) throw reads.tooSlow();
       nextBeforeId = belowId;
@@ -161,12 +77,6 @@ export async function pageRuns(reads: BoundedReads, clock: Clock, tenantId: numb
   return { runs: await getRuns(reads, tenantId, found.slice(0, query.limit), query.answerBytes), nextBeforeId };
 }
 
-interface StepRow {
-  readonly ids: string[];
-  readonly looked_at: number;
-  readonly last_id: string | null;
-}
-
 /** Runs by their ids, the latest due first; unknown ones and other tenants' are left out. */
 export async function getRuns(
   table: Queryable,
@@ -175,7 +85,7 @@ export async function getRuns(
   answerBytes: number,
 ): Promise<Run[]> {
   if (ids.length === 0) return [];
-  const rows = await table.run<RunRow>('select-runs', [tenantId, ids, answerBytes]);
+  const rows = await table.run('select-runs', { tenantId, ids, answerBytes });
   return rows.map(runFromRow);
 }
 
@@ -186,7 +96,7 @@ export async function attemptsOf(
   id: MessageId,
   limit: number,
 ): Promise<AttemptRecord[]> {
-  const rows = await table.run<AttemptRow>('select-attempts-of', [tenantId, id, limit]);
+  const rows = await table.run('select-attempts-of', { tenantId, messageId: id, limit });
   return rows.map(attemptRecord);
 }
 
@@ -199,8 +109,13 @@ export async function countRuns(
   most: number,
 ): Promise<Record<MessageState, number> | null> {
   const { lowId, highId } = idBounds(due);
-  const { text, values } = withFilter('count-runs', [tenantId, lowId, highId, most + 1], filter);
-  const rows = await table.text<{ state: MessageState; count: number; looked_at: number }>(text, values);
+  const rows = await table.run('count-runs', {
+    ...filterParams(filter),
+    tenantId,
+    lowId,
+    belowId: highId,
+    limit: most + 1,
+  });
   if (rows.reduce((sum, row) => sum + row.looked_at, 0) > most) return null;
   const counts = { pending: 0, delivered: 0, failed: 0, canceled: 0, skipped: 0 };
   for (const row of rows) counts[row.state] = row.count;
@@ -217,12 +132,12 @@ export async function messagesOfKeys(
   keys: readonly string[],
 ): Promise<MessageId[]> {
   const ids = new Set<MessageId>();
-  let rows = await table.run<{ id: string }>('select-messages-of-keys', [tenantId, keys]);
+  let rows = await table.run('select-messages-of-keys', { tenantId, keys });
   for (let depth = 0; rows.length > 0 && depth < RETRIES_FOLLOWED; depth++) {
     const fresh = rows.map((row) => fromUuid(row.id)).filter((id) => !ids.has(id));
     if (fresh.length === 0) break;
     for (const id of fresh) ids.add(id);
-    rows = await table.run<{ id: string }>('select-retried-from', [tenantId, fresh]);
+    rows = await table.run('select-retried-from', { tenantId, ids: fresh });
   }
   return [...ids];
 }
@@ -239,14 +154,12 @@ export async function messagesOfOccurrence(
   scheduleId: string,
   occurrenceAtMs: number,
 ): Promise<MessageId[]> {
-  const rows = await table.run<{ id: string }>('select-message-of-occurrence', [
-    tenantId,
-    scheduleId,
-    timestamp(occurrenceAtMs),
-    messageIdFloor(occurrenceAtMs),
-    COVERING_ROWS,
-    LATER_ROWS,
-  ]);
+  const rows = await table.run('select-message-of-occurrence', {
+    ...{ tenantId, scheduleId, occurrenceAtMs },
+    lowId: messageIdFloor(occurrenceAtMs),
+    rowsBefore: COVERING_ROWS,
+    rowsAfter: LATER_ROWS,
+  });
   return rows.map((row) => fromUuid(row.id));
 }
 

@@ -1,15 +1,17 @@
--- The record of one occurrence: its own row, or a skipped row that stands for it and others. $1 tenant, $2 schedule, $3 nominal time,
--- $4 the lowest id due at that time (nothing of it is due earlier), $5 how many rows before it may be looked at for one that covers it,
--- $6 how many after it for its own: it is due later than its nominal time where there is a delay or a window.
+-- The record of one occurrence: its own row, or a skipped row that stands for it and others. :lowId is the lowest id
+-- due at its nominal time (nothing of it is due earlier); :rowsBefore is how many rows before it may be looked at for
+-- one that covers it, :rowsAfter how many after it for its own: it is due later than its nominal time where there is a
+-- delay or a window.
+--!not-null id
 (
   select later.id
   from (
     select m.id, m.occurrence_at from messages m
-    where m.tenant_id = $1 and m.schedule_id = $2 and m.id >= $4::uuid
+    where m.tenant_id = :tenantId and m.schedule_id = :scheduleId and m.id >= :lowId::uuid
     order by m.id
-    limit $6
+    limit :rowsAfter
   ) later
-  where later.occurrence_at = $3::timestamptz
+  where later.occurrence_at = :occurrenceAtMs::timestamptz
   order by later.id
   limit 1
 )
@@ -18,10 +20,10 @@ union all
   select before.id
   from (
     select m.id, m.occurrence_at, m.covers_until from messages m
-    where m.tenant_id = $1 and m.schedule_id = $2 and m.id < $4::uuid
+    where m.tenant_id = :tenantId and m.schedule_id = :scheduleId and m.id < :lowId::uuid
     order by m.id desc
-    limit $5
+    limit :rowsBefore
   ) before
-  where before.occurrence_at <= $3::timestamptz and before.covers_until >= $3::timestamptz
+  where before.occurrence_at <= :occurrenceAtMs::timestamptz and before.covers_until >= :occurrenceAtMs::timestamptz
   limit 1
 )

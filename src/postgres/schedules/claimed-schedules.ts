@@ -1,9 +1,9 @@
 // Reads the schedules that claims brought, with what their overlap policies need to know.
 
 import type { Schedule } from '../../domain/schedule.js';
-import type { Queryable } from '../database.js';
+import type { Queryable, Row } from '../database.js';
 import { lookUntil } from '../messages/outcomes.js';
-import { scheduleFromRow, type ScheduleRow } from './schedule-row.js';
+import { scheduleFromRow } from './schedule-row.js';
 
 export interface ScheduleKey {
   readonly tenantId: number;
@@ -19,19 +19,13 @@ export interface ClaimedSchedule {
   readonly waiting: number;
 }
 
-interface UnderWayRow {
-  tenant_id: number;
-  id: string;
-  waiting: number;
-}
-
 /** In the order of the keys; null where there is no such schedule. */
 export async function readClaimedSchedules(
   table: Queryable,
   nowMs: number,
   keys: readonly ScheduleKey[],
 ): Promise<(ClaimedSchedule | null)[]> {
-  const rows = await table.run<ScheduleRow>('select-schedules-to-fire', columns(keys));
+  const rows = await table.run('select-schedules-to-fire', columns(keys));
   const schedules = new Map(rows.map((row) => [nameOf(row.tenant_id, row.id), scheduleFromRow(row)]));
   const limited = [...schedules.values()].filter((schedule) => schedule.overlap !== 'allow');
   const underWay = await readUnderWay(table, nowMs, limited);
@@ -48,16 +42,16 @@ async function readUnderWay(
   table: Queryable,
   nowMs: number,
   schedules: readonly Schedule[],
-): Promise<Map<string, UnderWayRow>> {
+): Promise<Map<string, Row<'select-under-way'>>> {
   if (schedules.length === 0) return new Map();
   // Their occurrences up to now are due by then.
   const latestMs = nowMs + Math.max(...schedules.map(({ delayMs, windowMs }) => delayMs + windowMs));
-  const rows = await table.run<UnderWayRow>('select-under-way', [...columns(schedules), lookUntil(latestMs)]);
+  const rows = await table.run('select-under-way', { ...columns(schedules), untilId: lookUntil(latestMs) });
   return new Map(rows.map((row) => [nameOf(row.tenant_id, row.id), row]));
 }
 
-function columns(keys: readonly ScheduleKey[]): [number[], string[]] {
-  return [keys.map(({ tenantId }) => tenantId), keys.map(({ id }) => id)];
+function columns(keys: readonly ScheduleKey[]): { tenantIds: number[]; ids: string[] } {
+  return { tenantIds: keys.map(({ tenantId }) => tenantId), ids: keys.map(({ id }) => id) };
 }
 
 function nameOf(tenantId: number, id: string): string {

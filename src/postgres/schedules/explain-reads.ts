@@ -3,8 +3,7 @@
 import { fromUuid, messageIdFloor } from '../../domain/ids.js';
 import type { FailedAttempt, OccurrenceRecord, ScheduleChange, ShardGrant } from '../../domain/explain-facts.js';
 import type { Queryable } from '../database.js';
-import { timestamp } from '../messages/message-columns.js';
-import { attemptsOf, COVERING_ROWS, getRuns, LATER_ROWS, type Run } from '../runs/runs.js';
+import { attemptsOf, COVERING_ROWS, getRuns, LATER_ROWS } from '../runs/runs.js';
 
 /** How many changes are looked at: the latest. */
 const CHANGES_MAX = 500;
@@ -12,12 +11,7 @@ const ATTEMPTS_MAX = 20;
 
 /** The changes of a schedule, the oldest first. Also of one that is deleted. */
 export async function scheduleChanges(table: Queryable, tenantId: number, id: string): Promise<ScheduleChange[]> {
-  const rows = await table.run<{
-    at: number;
-    generation: number;
-    change: ScheduleChange['change'];
-    detail: { cron?: string; timeZone?: string | null };
-  }>('select-schedule-changes', [tenantId, id, CHANGES_MAX]);
+  const rows = await table.run('select-schedule-changes', { tenantId, scheduleId: id, limit: CHANGES_MAX });
   return rows
     .map(({ at, generation, change, detail }) => ({
       atMs: at,
@@ -44,16 +38,18 @@ export async function occurrenceAround(
   scheduleId: string,
   { fromMs, toMs }: { fromMs: number; toMs: number },
 ): Promise<OccurrenceReads> {
-  const rows = await table.run<{ what: 'exact' | 'covers' | 'before'; id: string; held: boolean }>(
-    'select-occurrence-around',
-    [tenantId, scheduleId, timestamp(fromMs), timestamp(toMs), messageIdFloor(fromMs), COVERING_ROWS, LATER_ROWS],
-  );
+  const rows = await table.run('select-occurrence-around', {
+    ...{ tenantId, scheduleId, fromMs, toMs },
+    lowId: messageIdFloor(fromMs),
+    rowsBefore: COVERING_ROWS,
+    rowsAfter: LATER_ROWS,
+  });
   const ids = rows.map(({ id }) => fromUuid(id));
   const runs = new Map((await getRuns(table, tenantId, ids, 0)).map((run) => [run.id, run]));
   const recordOf = (what: 'exact' | 'covers' | 'before'): OccurrenceRecord | null => {
     const row = rows.find((one) => one.what === what);
     const run = row === undefined ? undefined : runs.get(fromUuid(row.id));
-    return row === undefined || run === undefined ? null : { ...occurrenceRecord(run), isHeld: row.held };
+    return row === undefined || run === undefined ? null : { ...run, isHeld: row.held };
   };
   const record = recordOf('exact') ?? recordOf('covers');
   const attempts =
@@ -61,30 +57,12 @@ export async function occurrenceAround(
   return {
     record,
     before: recordOf('before'),
-    attempts: attempts.map(({ attempt, startedAtMs, endedAtMs, status, error }) => ({
-      attempt,
-      startedAtMs,
-      endedAtMs,
-      status,
-      error,
-    })),
-  };
-}
-
-function occurrenceRecord(run: Run): Omit<OccurrenceRecord, 'isHeld'> {
-  const { id, state, reason, isDeadLetter, occurrenceAtMs, coversUntilMs, dueAtMs, createdAtMs, startedAtMs } = run;
-  const { endedAtMs, nextAttemptAtMs, attempts, maxRetries, lastStatus, lastError, node } = run;
-  return {
-    ...{ id, state, reason, isDeadLetter, occurrenceAtMs, coversUntilMs, dueAtMs, createdAtMs, startedAtMs },
-    ...{ endedAtMs, nextAttemptAtMs, attempts, maxRetries, lastStatus, lastError, node },
+    attempts,
   };
 }
 
 /** Null for a shard that there is not. */
 export async function shardGrant(table: Queryable, shard: number): Promise<ShardGrant | null> {
-  const [row] = await table.run<{ shard: number; epoch: number; node: string | null; granted_at: number | null }>(
-    'select-shard',
-    [shard],
-  );
+  const [row] = await table.run('select-shard', { shard });
   return row === undefined ? null : { shard: row.shard, epoch: row.epoch, node: row.node, grantedAtMs: row.granted_at };
 }

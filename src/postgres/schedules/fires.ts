@@ -6,7 +6,7 @@ import { keyHeldReason } from '../../domain/occurrence.js';
 import type { Schedule } from '../../domain/schedule.js';
 import { claimKeys, type Submission } from '../messages/accepts.js';
 import type { Database, Queryable } from '../database.js';
-import { messageColumns, type NewMessage, timestamp } from '../messages/message-columns.js';
+import { messageColumns, type NewMessage } from '../messages/message-columns.js';
 import { lookUntil, type Released, releaseHeld } from '../messages/outcomes.js';
 
 /** What is to be recorded for one schedule that was claimed. */
@@ -80,7 +80,11 @@ async function recordAll(connection: Queryable, nowMs: number, fires: readonly F
   const inserted = await insertOccurrences(connection, occurrences);
   for (const fire of moved.filter((candidate) => candidate.nextFireAtMs === null)) {
     const { tenantId, id, generation } = fire.schedule;
-    await connection.run('insert-schedule-change', [tenantId, id, timestamp(nowMs), generation, 'ended', '{}']);
+    await connection.run('insert-schedule-change', {
+      ...{ tenantId, scheduleId: id, atMs: nowMs, generation },
+      change: 'ended',
+      detail: '{}',
+    });
   }
   const byMessage = new Map(occurrences.map((occurrence) => [occurrence.message, occurrence]));
   return fires.map((fire) => {
@@ -102,7 +106,7 @@ async function recordAll(connection: Queryable, nowMs: number, fires: readonly F
 
 async function insertOccurrences(connection: Queryable, occurrences: readonly NewMessage[]): Promise<Set<MessageId>> {
   if (occurrences.length === 0) return new Set();
-  const rows = await connection.run<{ id: string }>('insert-messages', messageColumns(occurrences));
+  const rows = await connection.run('insert-messages', messageColumns(occurrences));
   return new Set(rows.map((row) => fromUuid(row.id)));
 }
 
@@ -117,21 +121,23 @@ async function advance(
 ): Promise<{ advanced: Set<string>; current: Set<number> }> {
   const column = <Value>(value: (fire: Fire) => Value): Value[] => fires.map(value);
   const epochs = new Map(fires.map((fire) => [fire.schedule.shard, fire.epoch]));
-  const rows = await connection.run<{ shard: number; tenant_id: number; id: string | null }>('fire-schedules', [
-    [...epochs.keys()],
-    [...epochs.values()],
-    column((fire) => fire.schedule.tenantId),
-    column((fire) => fire.schedule.id),
-    column((fire) => fire.schedule.generation),
-    column((fire) => fire.schedule.nextFireAtMs),
-    column((fire) => fire.nextFireAtMs),
-    column((fire) => fire.lastFireAtMs),
-    column((fire) => fire.schedule.shard),
-  ]);
+  const rows = await connection.run('fire-schedules', {
+    fencedShards: [...epochs.keys()],
+    epochs: [...epochs.values()],
+    tenantIds: column((fire) => fire.schedule.tenantId),
+    ids: column((fire) => fire.schedule.id),
+    generations: column((fire) => fire.schedule.generation),
+    expectedFireAtMs: column((fire) => fire.schedule.nextFireAtMs),
+    nextFireAtMs: column((fire) => fire.nextFireAtMs),
+    lastFireAtMs: column((fire) => fire.lastFireAtMs),
+    shards: column((fire) => fire.schedule.shard),
+  });
   return {
     current: new Set(rows.filter((row) => row.id === null).map((row) => row.shard)),
     advanced: new Set(
-      rows.flatMap((row) => (row.id === null ? [] : [scheduleName({ tenantId: row.tenant_id, id: row.id })])),
+      rows.flatMap(({ tenant_id: tenantId, id }) =>
+        tenantId === null || id === null ? [] : [scheduleName({ tenantId, id })],
+      ),
     ),
   };
 }

@@ -8,11 +8,10 @@ import type { NextState } from '../../domain/schedule-change.js';
 import { sameDefinition } from '../../domain/schedule-change.js';
 import { CarillonError, invariant } from '../../domain/errors.js';
 import type { Schedule, ScheduleDefinition } from '../../domain/schedule.js';
-import type { Database, Queryable } from '../database.js';
+import type { Database, Params, Queryable } from '../database.js';
 import { toDeliveryOptions } from '../messages/delivery-options.js';
-import { timestamp } from '../messages/message-columns.js';
 import { changeSchedules, type OnSkipped, type RecordPassedOver } from './passed-over.js';
-import { scheduleFromRow, type ScheduleRow } from './schedule-row.js';
+import { scheduleFromRow } from './schedule-row.js';
 
 /** Rows of one group: enough to make the commit cheap for each, few enough to hold locks for milliseconds. */
 const GROUP_ROWS = 500;
@@ -153,7 +152,7 @@ async function insertNew(
   fresh: readonly Decided[],
 ): Promise<ReadonlyMap<string, number>> {
   if (fresh.length === 0) return new Map();
-  const rows = await connection.run<{ id: string; generation: number }>('insert-schedules', columns(given, fresh));
+  const rows = await connection.run('insert-schedules', columns(given, fresh));
   return new Map(rows.map(({ id, generation }) => [id, generation]));
 }
 
@@ -163,12 +162,12 @@ async function edit(
   taken: readonly BatchedSchedule[],
   results: Map<BatchedSchedule, BatchResult>,
 ): Promise<void> {
-  const ids = taken.map(({ id }) => id);
+  const [only] = taken;
   // Who holds nothing else may wait.
   const rows =
-    given.group.length === 1
-      ? await connection.run<ScheduleRow>('lock-schedule', [given.tenantId, ids[0]])
-      : await connection.run<ScheduleRow>('lock-schedules', [given.tenantId, ids]);
+    given.group.length === 1 && only !== undefined
+      ? await connection.run('lock-schedule', { tenantId: given.tenantId, id: only.id })
+      : await connection.run('lock-schedules', { tenantId: given.tenantId, ids: taken.map(({ id }) => id) });
   const existing = new Map(rows.map((row) => [row.id, scheduleFromRow(row)]));
   const different: BatchedSchedule[] = [];
   for (const item of taken) {
@@ -185,7 +184,7 @@ async function edit(
       return schedule === undefined ? [] : passedOver(schedule, next, given.nowMs, edits.length);
     }),
   );
-  const updated = await connection.run<{ id: string; generation: number }>('update-schedules', columns(given, edits));
+  const updated = await connection.run('update-schedules', columns(given, edits));
   const generations = new Map(updated.map(({ id, generation }) => [id, generation]));
   for (const [item, next] of edits) {
     results.set(item, { kind: 'edited', placed: placed(item, next, generations.get(item.id) ?? 1) });
@@ -208,53 +207,53 @@ async function logChanges(
 ): Promise<void> {
   const changes = [...results].flatMap(([item, result]) => ('placed' in result ? [{ item, result }] : []));
   if (changes.length === 0) return;
-  await connection.run('insert-schedule-changes', [
+  await connection.run('insert-schedule-changes', {
     tenantId,
-    timestamp(nowMs),
-    changes.map(({ item }) => item.id),
-    changes.map(({ result }) => result.placed.generation),
-    changes.map(({ result }) => result.kind),
-    changes.map(({ item: { definition }, result }) =>
+    atMs: nowMs,
+    scheduleIds: changes.map(({ item }) => item.id),
+    generations: changes.map(({ result }) => result.placed.generation),
+    changes: changes.map(({ result }) => result.kind),
+    details: changes.map(({ item: { definition }, result }) =>
       JSON.stringify({
         cron: definition.cron,
         timeZone: definition.timeZone,
         nextFireAtMs: result.placed.nextFireAtMs,
       }),
     ),
-  ]);
+  });
 }
 
 /** The arrays that insert-schedules.sql and update-schedules.sql take. */
-function columns({ tenantId, nowMs }: Group, items: readonly Decided[]): unknown[] {
+function columns({ tenantId, nowMs }: Group, items: readonly Decided[]): Params<'insert-schedules'> {
   const column = <Value>(value: (item: BatchedSchedule, next: NextState) => Value): Value[] =>
     items.map(([item, next]) => value(item, next));
   const defined = <Value>(value: (definition: ScheduleDefinition) => Value): Value[] =>
     column(({ definition }) => value(definition));
-  return [
+  return {
     tenantId,
-    column(({ id }) => id),
-    column(({ shard }) => shard),
-    column((_, next) => next.state),
-    column((_, next) => next.nextFireAtMs),
-    timestamp(nowMs),
-    defined(({ cron }) => cron),
-    defined(({ timeZone }) => timeZone),
-    defined(({ destination }) => destination),
-    defined(({ method }) => method),
-    defined(({ headers }) => JSON.stringify(headers)),
-    defined(({ body }) => body),
-    defined(({ maxRetries }) => maxRetries),
-    defined(({ timeoutMs }) => timeoutMs),
-    defined(({ labels }) => JSON.stringify(labels)),
-    defined((definition) => JSON.stringify(toDeliveryOptions(definition))),
-    defined(({ delayMs }) => delayMs),
-    defined(({ misfire }) => misfire),
-    defined(({ misfireWindowMs }) => misfireWindowMs),
-    defined(({ overlap }) => overlap),
-    defined(({ windowMs }) => windowMs),
-    defined(({ startAtMs }) => startAtMs),
-    defined(({ endAtMs }) => endAtMs),
-    defined(({ keyTemplate }) => keyTemplate),
-    defined(({ anchorMs }) => anchorMs),
-  ];
+    ids: column(({ id }) => id),
+    shards: column(({ shard }) => shard),
+    states: column((_, next) => next.state),
+    nextFireAtMs: column((_, next) => next.nextFireAtMs),
+    nowMs,
+    crons: defined(({ cron }) => cron),
+    timeZones: defined(({ timeZone }) => timeZone),
+    destinations: defined(({ destination }) => destination),
+    methods: defined(({ method }) => method),
+    headers: defined(({ headers }) => JSON.stringify(headers)),
+    bodies: defined(({ body }) => body),
+    maxRetries: defined(({ maxRetries }) => maxRetries),
+    timeoutMs: defined(({ timeoutMs }) => timeoutMs),
+    labels: defined(({ labels }) => JSON.stringify(labels)),
+    options: defined((definition) => JSON.stringify(toDeliveryOptions(definition))),
+    delayMs: defined(({ delayMs }) => delayMs),
+    misfires: defined(({ misfire }) => misfire),
+    misfireWindowMs: defined(({ misfireWindowMs }) => misfireWindowMs),
+    overlaps: defined(({ overlap }) => overlap),
+    windowMs: defined(({ windowMs }) => windowMs),
+    startAtMs: defined(({ startAtMs }) => startAtMs),
+    endAtMs: defined(({ endAtMs }) => endAtMs),
+    keyTemplates: defined(({ keyTemplate }) => keyTemplate),
+    anchorAtMs: defined(({ anchorMs }) => anchorMs),
+  };
 }

@@ -6,10 +6,10 @@
 
 import type { Clock } from '../../domain/clock.js';
 import type { Schedule, ScheduleState } from '../../domain/schedule.js';
-import type { Queryable } from '../database.js';
+import type { Params, Queryable, Row } from '../database.js';
 import { ReadThroughput } from '../read-throughput.js';
 import type { BoundedReads } from '../reads.js';
-import { scheduleFromRow, type ScheduleRow } from './schedule-row.js';
+import { scheduleFromRow } from './schedule-row.js';
 
 /** Any value within one field, all fields together; a field that is null asks nothing. */
 export interface ScheduleFilter {
@@ -85,28 +85,32 @@ export async function pageSchedules(
   return { schedules: await schedulesOf(reads, tenantId, page), nextAfterId };
 }
 
-interface Found {
-  readonly id: string;
-  readonly body_bytes: number;
-}
+type Found = Row<'select-wanted-schedules'>;
 
 /** Where a step finds ids: an index that has all that are wanted, and others. */
-interface Source {
-  readonly statement: string;
-  readonly keys: readonly string[] | null;
-}
+type Source = (table: Queryable, range: Params<'select-schedule-ids'>) => Promise<Row<'select-schedule-ids'>[]>;
+
+const byMarks =
+  (marks: readonly string[]): Source =>
+  (table, range) =>
+    table.run('select-schedule-ids-by-mark', { ...range, marks });
+const byStates =
+  (states: readonly ScheduleState[]): Source =>
+  (table, range) =>
+    table.run('select-schedule-ids-by-state', { ...range, states });
+const byId: Source = (table, range) => table.run('select-schedule-ids', range);
 
 function sourcesOf({ states, labels, hosts }: ScheduleFilter): readonly Source[] {
   const sources: Source[] = [];
   if (labels !== null) {
-    sources.push({ statement: 'select-schedule-ids-by-mark', keys: labels.map((label) => `label ${label}`) });
+    sources.push(byMarks(labels.map((label) => `label ${label}`)));
   }
   if (hosts !== null) {
     const bare = new Set(hosts.map((host) => host.replace(/:\d*$/, '').slice(0, MARKED_HOST_LENGTH)));
-    sources.push({ statement: 'select-schedule-ids-by-mark', keys: [...bare].map((host) => `host ${host}`) });
+    sources.push(byMarks([...bare].map((host) => `host ${host}`)));
   }
-  if (states?.includes('active') === false) sources.push({ statement: 'select-schedule-ids-by-state', keys: states });
-  return sources.length > 0 ? sources : [{ statement: 'select-schedule-ids', keys: null }];
+  if (states?.includes('active') === false) sources.push(byStates(states));
+  return sources.length > 0 ? sources : [byId];
 }
 
 interface Step {
@@ -128,11 +132,11 @@ function reachesFurther(ids: readonly string[], best: readonly string[], limit: 
   return (ids.at(-1) ?? '') > (best.at(-1) ?? '');
 }
 
-async function idsOf(table: Queryable, tenantId: number, { statement, keys }: Source, step: Step): Promise<string[]> {
-  const from = step.filter.idPrefix ?? '';
-  const before = step.filter.idPrefix === null ? null : from + BEYOND_IDS;
-  const values = [tenantId, from, step.afterId, before, step.limit, ...(keys === null ? [] : [keys])];
-  return (await table.run<{ id: string }>(statement, values)).map(({ id }) => id);
+async function idsOf(table: Queryable, tenantId: number, source: Source, step: Step): Promise<string[]> {
+  const { afterId, limit } = step;
+  const fromId = step.filter.idPrefix ?? '';
+  const beforeId = step.filter.idPrefix === null ? null : fromId + BEYOND_IDS;
+  return (await source(table, { tenantId, fromId, afterId, beforeId, limit })).map(({ id }) => id);
 }
 
 async function wanted(
@@ -142,8 +146,8 @@ async function wanted(
 ): Promise<Found[]> {
   if (ids.length === 0) return [];
   const { states, destinations, hosts, labels, search } = filter;
-  const asked = [states, destinations, hosts, labels, search];
-  return await table.run<Found>('select-wanted-schedules', [tenantId, ids, ...asked, limit]);
+  const asked = { states, destinations, hosts, labels, search };
+  return await table.run('select-wanted-schedules', { tenantId, ids, ...asked, limit });
 }
 
 /** How many of those found make a page: at most `limit`, and bodies of a bounded size, but at least one. */
@@ -158,6 +162,6 @@ function fitting(found: readonly Found[], limit: number): number {
 
 async function schedulesOf(table: Queryable, tenantId: number, found: readonly Found[]): Promise<Schedule[]> {
   if (found.length === 0) return [];
-  const rows = await table.run<ScheduleRow>('select-schedules', [tenantId, found.map(({ id }) => id)]);
+  const rows = await table.run('select-schedules', { tenantId, ids: found.map(({ id }) => id) });
   return rows.map(scheduleFromRow);
 }

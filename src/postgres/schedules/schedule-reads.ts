@@ -4,11 +4,11 @@ import { fromUuid, messageIdFloor, type MessageId } from '../../domain/ids.js';
 import type { MessageState } from '../../domain/message.js';
 import type { Schedule } from '../../domain/schedule.js';
 import type { Queryable } from '../database.js';
-import { scheduleFromRow, type ScheduleRow } from './schedule-row.js';
+import { scheduleFromRow } from './schedule-row.js';
 
 /** A tenant's schedule, or null. */
 export async function getSchedule(table: Queryable, tenantId: number, id: string): Promise<Schedule | null> {
-  const [row] = await table.run<ScheduleRow>('select-schedule', [tenantId, id]);
+  const [row] = await table.run('select-schedule', { tenantId, id });
   return row === undefined ? null : scheduleFromRow(row);
 }
 
@@ -35,13 +35,13 @@ export async function latestRunStates(
     return [{ id: schedule.id, from: messageIdFloor(lastFireAtMs - LOOK_BACK_MS), until: messageIdFloor(untilMs) }];
   });
   if (ranges.length === 0) return states;
-  const rows = await table.run<{ schedule_id: string; id: string; state: MessageState }>('select-schedule-states', [
+  const rows = await table.run('select-schedule-states', {
     tenantId,
-    ranges.map((range) => range.id),
-    ranges.map((range) => range.from),
-    ranges.map((range) => range.until),
+    scheduleIds: ranges.map((range) => range.id),
+    fromIds: ranges.map((range) => range.from),
+    untilIds: ranges.map((range) => range.until),
     limit,
-  ]);
+  });
   for (const row of rows) {
     const of = states.get(row.schedule_id) ?? [];
     of.push({ id: fromUuid(row.id), state: row.state });

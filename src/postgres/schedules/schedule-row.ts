@@ -1,43 +1,11 @@
 // A row of `schedules` and the schedule it stands for.
 
-import type { HeaderMap } from '../../domain/message.js';
-import type { MisfirePolicy } from '../../domain/misfire.js';
-import type { OverlapPolicy } from '../../domain/overlap.js';
-import type { Schedule, ScheduleState } from '../../domain/schedule.js';
-import { fromDeliveryOptions, type DeliveryOptions } from '../messages/delivery-options.js';
+import type { Schedule } from '../../domain/schedule.js';
+import type { Row } from '../database.js';
+import { fromDeliveryOptions } from '../messages/delivery-options.js';
 
 /** The columns of `schedules` that a statement must give for `scheduleFromRow`; times arrive as epoch milliseconds. */
-export interface ScheduleRow {
-  readonly tenant_id: number;
-  readonly id: string;
-  readonly shard: number;
-  readonly generation: number;
-  readonly state: ScheduleState;
-  readonly cron: string;
-  readonly time_zone: string | null;
-  readonly anchor_at: number;
-  readonly destination: string;
-  readonly method: string;
-  readonly headers: HeaderMap;
-  readonly body: Buffer;
-  readonly max_retries: number;
-  readonly timeout_ms: number;
-  readonly labels: string[];
-  readonly options: DeliveryOptions;
-  readonly delay_ms: number;
-  readonly misfire: MisfirePolicy;
-  readonly misfire_window_ms: number;
-  readonly overlap: OverlapPolicy;
-  readonly window_ms: number;
-  readonly start_at: number | null;
-  readonly end_at: number | null;
-  readonly key_template: string | null;
-  readonly next_fire_at: number | null;
-  readonly last_fire_at: number | null;
-  readonly created_at: number;
-  readonly updated_at: number;
-  readonly error: string | null;
-}
+export type ScheduleRow = Row<'select-schedule'>;
 
 export function scheduleFromRow(row: ScheduleRow): Schedule {
   return {

@@ -1,13 +1,13 @@
 // Changes to schedules: saving, pausing, resuming, deleting; each with a line in the change log, and with records of the occurrences that
 // were due and are not fired any more.
 
+import type { ScheduleChange } from '../../domain/explain-facts.js';
 import { passedOver } from '../../domain/passed-over.js';
 import type { NextState } from '../../domain/schedule-change.js';
 import { sameDefinition } from '../../domain/schedule-change.js';
 import type { Schedule, ScheduleDefinition } from '../../domain/schedule.js';
-import type { Database, Queryable } from '../database.js';
+import type { Database, Params, Queryable } from '../database.js';
 import { toDeliveryOptions } from '../messages/delivery-options.js';
-import { timestamp } from '../messages/message-columns.js';
 import { changeSchedules, type OnSkipped, type RecordPassedOver } from './passed-over.js';
 import { scheduleFromRow, type ScheduleRow } from './schedule-row.js';
 
@@ -51,7 +51,7 @@ async function trySave(
   decide: (existing: Schedule | null) => NextState,
   nowMs: number,
 ): Promise<Saved | null> {
-  const created = await connection.run<ScheduleRow>('insert-schedule', columns(wanted, decide(null), nowMs));
+  const created = await connection.run('insert-schedule', columns(wanted, decide(null), nowMs));
   if (created[0] !== undefined) {
     return { schedule: await logged(connection, created[0], 'created', nowMs), changed: true };
   }
@@ -62,7 +62,7 @@ async function trySave(
   }
   const next = decide(existing);
   await record(passedOver(existing, next, nowMs));
-  const rows = await connection.run<ScheduleRow>('update-schedule', columns(wanted, next, nowMs));
+  const rows = await connection.run('update-schedule', columns(wanted, next, nowMs));
   return { schedule: await logged(connection, only(rows), 'edited', nowMs), changed: true };
 }
 
@@ -82,13 +82,13 @@ export async function changeScheduleState(
       const next = decide(existing);
       if (next === null) return { schedule: existing, changed: false };
       await record(passedOver(existing, next, nowMs));
-      const rows = await connection.run<ScheduleRow>('set-schedule-state', [
-        key.tenantId,
-        key.id,
-        next.state,
-        timestamp(next.nextFireAtMs),
-        timestamp(nowMs),
-      ]);
+      const rows = await connection.run('set-schedule-state', {
+        tenantId: key.tenantId,
+        id: key.id,
+        state: next.state,
+        nextFireAtMs: next.nextFireAtMs,
+        nowMs,
+      });
       const change = next.state === 'paused' ? 'paused' : next.state === 'ended' ? 'ended' : 'resumed';
       return { schedule: await logged(connection, only(rows), change, nowMs), changed: true };
     },
@@ -106,7 +106,7 @@ export async function deleteSchedule(
   return changeSchedules(
     database,
     async (connection, record) => {
-      const rows = await connection.run<ScheduleRow>('delete-schedule', [key.tenantId, key.id]);
+      const rows = await connection.run('delete-schedule', { tenantId: key.tenantId, id: key.id });
       if (rows[0] === undefined) return null;
       await record(passedOver(scheduleFromRow(rows[0]), null, nowMs));
       return logged(connection, rows[0], 'deleted', nowMs);
@@ -116,25 +116,25 @@ export async function deleteSchedule(
 }
 
 async function lockSchedule(connection: Queryable, tenantId: number, id: string): Promise<Schedule | null> {
-  const rows = await connection.run<ScheduleRow>('lock-schedule', [tenantId, id]);
+  const rows = await connection.run('lock-schedule', { tenantId, id });
   return rows[0] === undefined ? null : scheduleFromRow(rows[0]);
 }
 
 async function logged(
   connection: Queryable,
   row: ScheduleRow,
-  change: 'created' | 'edited' | 'paused' | 'resumed' | 'deleted' | 'ended',
+  change: ScheduleChange['change'],
   nowMs: number,
 ): Promise<Schedule> {
   const schedule = scheduleFromRow(row);
-  await connection.run('insert-schedule-change', [
-    schedule.tenantId,
-    schedule.id,
-    timestamp(nowMs),
-    schedule.generation,
+  await connection.run('insert-schedule-change', {
+    tenantId: schedule.tenantId,
+    scheduleId: schedule.id,
+    atMs: nowMs,
+    generation: schedule.generation,
     change,
-    JSON.stringify({ cron: schedule.cron, timeZone: schedule.timeZone, nextFireAtMs: schedule.nextFireAtMs }),
-  ]);
+    detail: JSON.stringify({ cron: schedule.cron, timeZone: schedule.timeZone, nextFireAtMs: schedule.nextFireAtMs }),
+  });
   return schedule;
 }
 
@@ -144,14 +144,31 @@ function only(rows: ScheduleRow[]): ScheduleRow {
   return row;
 }
 
-function columns({ tenantId, id, shard, definition }: ScheduleToSave, next: NextState, nowMs: number): unknown[] {
-  return [
-    ...[tenantId, id, shard, next.state, timestamp(next.nextFireAtMs), timestamp(nowMs)],
-    ...[definition.cron, definition.timeZone, definition.destination, definition.method],
-    ...[JSON.stringify(definition.headers), definition.body, definition.maxRetries, definition.timeoutMs],
-    ...[definition.labels, JSON.stringify(toDeliveryOptions(definition))],
-    ...[definition.delayMs, definition.misfire, definition.misfireWindowMs, definition.overlap, definition.windowMs],
-    ...[timestamp(definition.startAtMs), timestamp(definition.endAtMs), definition.keyTemplate],
-    timestamp(definition.anchorMs),
-  ];
+function columns(
+  { tenantId, id, shard, definition }: ScheduleToSave,
+  { state, nextFireAtMs }: NextState,
+  nowMs: number,
+): Params<'insert-schedule'> {
+  return {
+    ...{ tenantId, id, shard, state, nextFireAtMs, nowMs },
+    cron: definition.cron,
+    timeZone: definition.timeZone,
+    destination: definition.destination,
+    method: definition.method,
+    headers: JSON.stringify(definition.headers),
+    body: definition.body,
+    maxRetries: definition.maxRetries,
+    timeoutMs: definition.timeoutMs,
+    labels: definition.labels,
+    options: JSON.stringify(toDeliveryOptions(definition)),
+    delayMs: definition.delayMs,
+    misfire: definition.misfire,
+    misfireWindowMs: definition.misfireWindowMs,
+    overlap: definition.overlap,
+    windowMs: definition.windowMs,
+    startAtMs: definition.startAtMs,
+    endAtMs: definition.endAtMs,
+    keyTemplate: definition.keyTemplate,
+    anchorAtMs: definition.anchorMs,
+  };
 }

@@ -1,5 +1,5 @@
--- What was changed on a schedule, the latest first. $1 tenant, $2 schedule, $3 at most so many.
+-- What was changed on a schedule, the latest first.
 select at, generation, change, detail from schedule_changes
-where tenant_id = $1 and schedule_id = $2
+where tenant_id = :tenantId and schedule_id = :scheduleId
 order by at desc, generation desc
-limit $3
+limit :limit

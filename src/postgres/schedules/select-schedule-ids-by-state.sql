@@ -1,12 +1,15 @@
--- The next ids of schedules that do not run: parameters as in select-schedule-ids.sql, $6 states, of which none is "active".
+-- The next ids of schedules that do not run: parameters as in select-schedule-ids.sql, none of the states is "active".
+--!nullable :beforeId
+--!type :states ScheduleState
 select found.id
-from unnest($6::text[]) as wanted (state)
+from unnest(:states::text[]) as wanted (state)
 cross join lateral (
   select s.id from schedules s
-  where s.tenant_id = $1 and s.state <> 'active' and s.state = wanted.state and s.id >= $2 and s.id > $3
-    and ($4::text is null or s.id < $4)
+  where s.tenant_id = :tenantId and s.state <> 'active' and s.state = wanted.state and s.id >= :fromId
+    and s.id > :afterId
+    and (:beforeId::text is null or s.id < :beforeId)
   order by s.id
-  limit $5
+  limit :limit
 ) found
 order by 1
-limit $5
+limit :limit

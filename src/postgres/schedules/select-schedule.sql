@@ -1,7 +1,5 @@
--- A tenant's schedule. $1 tenant, $2 id.
+-- A tenant's schedule.
 select
-  tenant_id, id, shard, generation, state, cron, time_zone, anchor_at, destination, method, headers, body, max_retries, timeout_ms,
-  labels, options, delay_ms, misfire, misfire_window_ms, overlap, window_ms, start_at, end_at, key_template, next_fire_at, last_fire_at,
-  created_at, updated_at, error
+  --!include schedule-columns
 from schedules
-where tenant_id = $1 and id = $2
+where tenant_id = :tenantId and id = :id

@@ -1,8 +1,6 @@
--- A tenant's schedules of these ids, in order. $1 tenant, $2 ids.
+-- A tenant's schedules of these ids, in order.
 select
-  tenant_id, id, shard, generation, state, cron, time_zone, anchor_at, destination, method, headers, body, max_retries, timeout_ms,
-  labels, options, delay_ms, misfire, misfire_window_ms, overlap, window_ms, start_at, end_at, key_template, next_fire_at, last_fire_at,
-  created_at, updated_at, error
+  --!include schedule-columns
 from schedules
-where tenant_id = $1 and id = any($2::text[])
+where tenant_id = :tenantId and id = any(:ids::text[])
 order by id

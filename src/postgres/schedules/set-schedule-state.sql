@@ -1,4 +1,8 @@
--- Pauses or resumes: $1 tenant, $2 id, $3 state, $4 next fire, $5 now.
-update schedules set state = $3, next_fire_at = $4, updated_at = $5, generation = generation + 1, error = null
-where tenant_id = $1 and id = $2
+-- Pauses or resumes a schedule.
+--!nullable :nextFireAtMs
+--!type :state ScheduleState
+update schedules set state = :state, next_fire_at = :nextFireAtMs::timestamptz,
+  updated_at = greatest(updated_at, :nowMs::timestamptz),
+  generation = generation + 1, error = null
+where tenant_id = :tenantId and id = :id
 returning *

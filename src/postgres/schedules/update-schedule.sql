@@ -1,8 +1,17 @@
--- Replaces a schedule's definition and raises its generation. Parameters as in insert-schedule.sql; without an anchor it stays.
+-- Replaces a schedule's definition and raises its generation. Parameters as in insert-schedule.sql; without an anchor
+-- it stays.
+--!nullable :nextFireAtMs, :timeZone, :startAtMs, :endAtMs, :keyTemplate, :anchorAtMs
+--!type :state ScheduleState
+--!type :misfire MisfirePolicy
+--!type :overlap OverlapPolicy
 update schedules set
-  shard = $3, state = $4, next_fire_at = $5, updated_at = $6, generation = generation + 1, cron = $7, time_zone = $8,
-  destination = $9, method = $10, headers = $11, body = $12, max_retries = $13, timeout_ms = $14, labels = $15, options = $16,
-  delay_ms = $17, misfire = $18, misfire_window_ms = $19, overlap = $20, window_ms = $21, start_at = $22, end_at = $23,
-  key_template = $24, anchor_at = coalesce($25, anchor_at), error = null
-where tenant_id = $1 and id = $2
+  shard = :shard, state = :state, next_fire_at = :nextFireAtMs::timestamptz,
+  updated_at = greatest(updated_at, :nowMs::timestamptz),
+  generation = generation + 1, cron = :cron, time_zone = :timeZone,
+  destination = :destination, method = :method, headers = :headers, body = :body, max_retries = :maxRetries,
+  timeout_ms = :timeoutMs, labels = :labels::text[], options = :options,
+  delay_ms = :delayMs, misfire = :misfire, misfire_window_ms = :misfireWindowMs, overlap = :overlap,
+  window_ms = :windowMs, start_at = :startAtMs::timestamptz, end_at = :endAtMs::timestamptz,
+  key_template = :keyTemplate, anchor_at = coalesce(:anchorAtMs::timestamptz, anchor_at), error = null
+where tenant_id = :tenantId and id = :id
 returning *

@@ -1,6 +1,6 @@
 // The authority for epochs: granted here, rising for ever, checked by Redis's scripts and by firing.
 
-import type { Queryable } from '../database.js';
+import type { Queryable, Row } from '../database.js';
 
 /** The name of a node's connections, by which `endAbandoned` finds them; PostgreSQL keeps so many bytes of a name. */
 export function connectionName(node: string): string {
@@ -16,7 +16,7 @@ export async function grantEpochs(
   node: string,
   shards: readonly number[],
 ): Promise<Map<number, number>> {
-  const rows = await table.run<{ shard: number; epoch: number }>('grant-epochs', [node, shards]);
+  const rows = await table.run('grant-epochs', { node, shards });
   return new Map(rows.map((row) => [row.shard, row.epoch]));
 }
 
@@ -29,11 +29,7 @@ export async function renewEpochs(
   node: string,
   held: ReadonlyMap<number, number>,
 ): Promise<Map<number, number>> {
-  const rows = await table.run<{ shard: number; epoch: number }>('renew-epochs', [
-    node,
-    [...held.keys()],
-    [...held.values()],
-  ]);
+  const rows = await table.run('renew-epochs', { node, ...columns(held) });
   return new Map(rows.map((row) => [row.shard, row.epoch]));
 }
 
@@ -46,12 +42,12 @@ export async function supersedeEpochs(
   node: string,
   stored: ReadonlyMap<number, number>,
 ): Promise<Map<number, number>> {
-  const rows = await table.run<{ shard: number; epoch: number }>('overtake-epochs', [
-    node,
-    [...stored.keys()],
-    [...stored.values()],
-  ]);
+  const rows = await table.run('overtake-epochs', { node, ...columns(stored) });
   return new Map(rows.map((row) => [row.shard, row.epoch]));
+}
+
+function columns(epochs: ReadonlyMap<number, number>): { shards: number[]; epochs: number[] } {
+  return { shards: [...epochs.keys()], epochs: [...epochs.values()] };
 }
 
 export interface Abandoned {
@@ -64,24 +60,20 @@ export interface Abandoned {
 
 /** Ends transactions of these shards' former owners that have stood still for longer than `idleMs`, and returns what they were. */
 export async function endAbandoned(table: Queryable, shards: readonly number[], idleMs: number): Promise<Abandoned[]> {
-  const rows = await table.run<{ name: string; idle_ms: number; ended: boolean }>('end-abandoned', [shards, idleMs]);
+  const rows = await table.run('end-abandoned', { shards, idleMs });
   return rows.map(({ name, idle_ms, ended }) => ({ name, idleMs: idle_ms, ended }));
 }
 
 /** Those of these shards whose epoch is a later one by now than the one given. */
 export async function supersededShards(table: Queryable, held: ReadonlyMap<number, number>): Promise<number[]> {
-  const rows = await table.run<{ shard: number }>('select-overtaken-shards', [[...held.keys()], [...held.values()]]);
+  const rows = await table.run('select-overtaken-shards', columns(held));
   return rows.map((row) => row.shard);
 }
 
-export interface ShardRow {
-  readonly shard: number;
-  readonly epoch: number;
-  /** The process that it was granted to last; null when it never was. */
-  readonly node: string | null;
-}
+/** A shard, with the process that it was granted to last: null when it never was. */
+export type ShardRow = Row<'select-shards'>;
 
 /** Every shard, in order. */
 export async function readShards(table: Queryable): Promise<ShardRow[]> {
-  return table.run<ShardRow>('select-shards', []);
+  return table.run('select-shards');
 }

@@ -1,2 +1,2 @@
--- Who one shard was granted to last, and when. $1 shard.
-select shard, epoch, node, granted_at from shards where shard = $1
+-- Who one shard was granted to last, and when.
+select shard, epoch, node, granted_at from shards where shard = :shard

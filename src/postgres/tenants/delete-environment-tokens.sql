@@ -1,4 +1,8 @@
--- Revokes the environment's tokens of earlier starts; a row for each. $1 tenant or null, $2 SHA-256 of the one that stays, or null.
+-- Revokes the environment's tokens of earlier starts but for the one that stays, if any; a row for each. Administrators
+-- have no tenant.
+--!nullable :tenantId, :keptHash
+--!not-null deleted
 delete from tokens
- where source = 'environment' and tenant_id is not distinct from $1::integer and hash is distinct from $2::bytea
+ where source = 'environment' and tenant_id is not distinct from :tenantId::integer
+   and hash is distinct from :keptHash::bytea
 returning 1 as deleted

@@ -1,6 +1,9 @@
--- A created token, unless its owner has as many as there may be: then no row. $1 SHA-256, $2 tenant or null, $3 role, $4 label, $5 expiry or
--- null, $6 most tokens of one owner.
+-- A created token, unless its owner has :tokensMax: then no row. Administrators have no tenant; null: it never expires.
+--!nullable :tenantId, :expiresAtMs
+--!not-null inserted
 insert into tokens (hash, tenant_id, role, label, expires_at)
-select $1::bytea, $2::integer, $3, $4, $5::timestamptz
- where (select count(*) from tokens where tenant_id = $2 or ($2::integer is null and tenant_id is null)) < $6::integer
+select :hash::bytea, :tenantId::integer, :role, :label, :expiresAtMs::timestamptz
+ where (
+   select count(*) from tokens where tenant_id = :tenantId or (:tenantId::integer is null and tenant_id is null)
+ ) < :tokensMax::integer
 returning 1 as inserted

@@ -1,2 +1,2 @@
--- The signing keys of a tenant. $1 tenant.
-select current_key as current, next_key as next from signing_keys where tenant_id = $1
+-- The signing keys of a tenant.
+select current_key as current, next_key as next from signing_keys where tenant_id = :tenantId

@@ -1,2 +1,2 @@
--- The tenant of a name. $1 name.
-select id, name, created_at from tenants where name = $1
+-- The tenant of a name.
+select id, name, created_at from tenants where name = :name

@@ -2,7 +2,7 @@
 
 import type { RandomBytes } from '../../domain/clock.js';
 import { CarillonError } from '../../domain/errors.js';
-import type { Database, Queryable } from '../database.js';
+import type { Database, Queryable, Row } from '../database.js';
 import { setEnvironmentToken } from './tokens.js';
 
 export interface Tenant {
@@ -37,13 +37,13 @@ export async function ensureTenant(
   random: RandomBytes,
 ): Promise<Tenant & { readonly revokedTokens: number }> {
   return database.transaction(async (connection) => {
-    await connection.run('insert-tenant', [tenant.name]);
+    await connection.run('insert-tenant', { name: tenant.name });
     const ensured = await tenantNamed(connection, tenant.name);
-    await connection.run('insert-signing-keys', [
-      ensured.id,
-      tenant.currentKey ?? newSigningKey(random),
-      tenant.nextKey ?? newSigningKey(random),
-    ]);
+    await connection.run('insert-signing-keys', {
+      tenantId: ensured.id,
+      current: tenant.currentKey ?? newSigningKey(random),
+      next: tenant.nextKey ?? newSigningKey(random),
+    });
     const holder = { role: 'tenant', tenantId: ensured.id } as const;
     return { ...ensured, revokedTokens: await setEnvironmentToken(connection, holder, tenant.token) };
   });
@@ -52,7 +52,7 @@ export async function ensureTenant(
 /** Revokes the environment's token of a tenant, where there is one. Returns how many were revoked. */
 export async function dropEnvironmentToken(database: Database, name: string): Promise<number> {
   return database.transaction(async (connection) => {
-    const [row] = await connection.run<TenantRow>('select-tenant', [name]);
+    const [row] = await connection.run('select-tenant', { name });
     return row === undefined ? 0 : setEnvironmentToken(connection, { role: 'tenant', tenantId: row.id }, null);
   });
 }
@@ -66,44 +66,42 @@ export async function createTenant(database: Database, name: string, random: Ran
     );
   }
   return database.transaction(async (connection) => {
-    const [row] = await connection.run<TenantRow>('insert-tenant', [name]);
+    const [row] = await connection.run('insert-tenant', { name });
     if (row === undefined) throw new CarillonError('CONFLICT', `the tenant "${name}" exists already`);
-    await connection.run('insert-signing-keys', [row.id, newSigningKey(random), newSigningKey(random)]);
+    await connection.run('insert-signing-keys', {
+      tenantId: row.id,
+      current: newSigningKey(random),
+      next: newSigningKey(random),
+    });
     return tenantFromRow(row);
   });
 }
 
 export async function listTenants(table: Queryable): Promise<Tenant[]> {
-  return (await table.run<TenantRow>('select-tenants')).map(tenantFromRow);
+  return (await table.run('select-tenants')).map(tenantFromRow);
 }
 
 /** Throws NOT_FOUND when there is no such tenant. */
 export async function getSigningKeys(table: Queryable, tenantId: number): Promise<SigningKeys> {
-  const [row] = await table.run<SigningKeys>('select-signing-keys', [tenantId]);
+  const [row] = await table.run('select-signing-keys', { tenantId });
   if (row === undefined) throw noKeys(tenantId);
   return row;
 }
 
 /** Current becomes what next was, next becomes new. Throws NOT_FOUND when there is no such tenant. */
 export async function rotateSigningKeys(table: Queryable, tenantId: number, random: RandomBytes): Promise<SigningKeys> {
-  const [row] = await table.run<SigningKeys>('rotate-signing-keys', [tenantId, newSigningKey(random)]);
+  const [row] = await table.run('rotate-signing-keys', { tenantId, next: newSigningKey(random) });
   if (row === undefined) throw noKeys(tenantId);
   return row;
 }
 
-interface TenantRow {
-  readonly id: number;
-  readonly name: string;
-  readonly created_at: number;
-}
-
-function tenantFromRow(row: TenantRow): Tenant {
+function tenantFromRow(row: Row<'select-tenant'>): Tenant {
   return { id: row.id, name: row.name, createdAtMs: row.created_at };
 }
 
 /** Throws NOT_FOUND when there is no such tenant. */
 export async function tenantNamed(table: Queryable, name: string): Promise<Tenant> {
-  const [row] = await table.run<TenantRow>('select-tenant', [name]);
+  const [row] = await table.run('select-tenant', { name });
   if (row !== undefined) return tenantFromRow(row);
   throw new CarillonError('NOT_FOUND', `there is no tenant ${JSON.stringify(name.slice(0, 80))}`);
 }

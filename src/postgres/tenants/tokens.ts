@@ -4,7 +4,6 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { RandomBytes } from '../../domain/clock.js';
 import { CarillonError } from '../../domain/errors.js';
 import type { Database, Queryable } from '../database.js';
-import { timestamp } from '../messages/message-columns.js';
 
 /** Who a token belongs to. */
 export type TokenHolder =
@@ -47,7 +46,7 @@ export function tokenHash(token: string): Buffer {
 
 /** The token with this hash, or null. One look-up by the hash, and a comparison of it in constant time. */
 export async function findToken(table: Queryable, hash: Buffer): Promise<KnownToken | null> {
-  const [row] = await table.run<TokenRow>('select-token', [hash]);
+  const [row] = await table.run('select-token', { hash });
   if (row?.hash.length !== hash.length || !timingSafeEqual(row.hash, hash)) return null;
   const holder: TokenHolder = row.tenant_id === null ? ADMINISTRATORS : { role: 'tenant', tenantId: row.tenant_id };
   return { holder, expiresAtMs: row.expires_at, lastUsedAtMs: row.last_used_at };
@@ -55,7 +54,7 @@ export async function findToken(table: Queryable, hash: Buffer): Promise<KnownTo
 
 /** Records that a token was used; writes nothing where that was done within the last minute. */
 export async function recordTokenUse(table: Queryable, hash: Buffer, nowMs: number): Promise<void> {
-  await table.run('record-token-use', [hash, timestamp(nowMs)]);
+  await table.run('record-token-use', { hash, nowMs });
 }
 
 /** A new token; its text is given once, here. Throws LIMIT_EXCEEDED when its owner has `tokensMax`. */
@@ -67,8 +66,8 @@ export async function createToken(
 ): Promise<{ token: string; id: string }> {
   const token = `carillon_${Buffer.from(random(SECRET_BYTES)).toString('base64url')}`;
   const hash = tokenHash(token);
-  const values = [hash, owner.tenantId, owner.role, label, timestamp(expiresAtMs), tokensMax];
-  const inserted = await table.run('insert-token', values);
+  const { tenantId, role } = owner;
+  const inserted = await table.run('insert-token', { hash, tenantId, role, label, expiresAtMs, tokensMax });
   if (inserted.length > 0) return { token, id: tokenId(hash) };
   throw new CarillonError(
     'LIMIT_EXCEEDED',
@@ -77,7 +76,7 @@ export async function createToken(
 }
 
 export async function listTokens(table: Queryable, { tenantId }: TokenHolder): Promise<TokenInfo[]> {
-  const rows = await table.run<TokenRow & ListedRow>('select-tokens', [tenantId]);
+  const rows = await table.run('select-tokens', { tenantId });
   return rows.map((row) => ({
     id: tokenId(row.hash),
     label: row.label,
@@ -95,11 +94,11 @@ export async function listTokens(table: Queryable, { tenantId }: TokenHolder): P
 export async function revokeToken(database: Database, owner: TokenHolder, id: string, nowMs: number): Promise<void> {
   await database.transaction(async (connection) => {
     if (owner.role === 'admin') {
-      const rows = await connection.run<Pick<TokenRow, 'hash' | 'expires_at'>>('lock-admin-tokens');
+      const rows = await connection.run('lock-admin-tokens');
       const valid = rows.filter((row) => row.expires_at === null || row.expires_at > nowMs);
       if (valid.length === 1 && valid[0] !== undefined && tokenId(valid[0].hash) === id) throw lastAdminToken();
     }
-    const deleted = await connection.run('delete-token', [owner.tenantId, id]);
+    const deleted = await connection.run('delete-token', { tenantId: owner.tenantId, id });
     if (deleted.length === 0) throw new CarillonError('NOT_FOUND', 'there is no token with this id');
   });
 }
@@ -115,9 +114,9 @@ export async function setEnvironmentToken(
 ): Promise<number> {
   await connection.run('lock-environment-tokens');
   const hash = token === null ? null : tokenHash(token);
-  const revoked = await connection.run('delete-environment-tokens', [owner.tenantId, hash]);
+  const revoked = await connection.run('delete-environment-tokens', { tenantId: owner.tenantId, keptHash: hash });
   if (hash === null) return revoked.length;
-  const known = await connection.run('insert-environment-token', [hash, owner.tenantId, owner.role]);
+  const known = await connection.run('insert-environment-token', { hash, tenantId: owner.tenantId, role: owner.role });
   if (known.length > 0) return revoked.length;
   throw new CarillonError(
     'CONFLICT',
@@ -128,19 +127,6 @@ export async function setEnvironmentToken(
 /** Sets the administrator's token of the environment; see `setEnvironmentToken`. */
 export async function setEnvironmentAdminToken(database: Database, token: string | null): Promise<number> {
   return database.transaction((connection) => setEnvironmentToken(connection, ADMINISTRATORS, token));
-}
-
-interface TokenRow {
-  readonly hash: Buffer;
-  readonly tenant_id: number | null;
-  readonly expires_at: number | null;
-  readonly last_used_at: number | null;
-}
-
-interface ListedRow {
-  readonly label: string;
-  readonly source: 'created' | 'environment';
-  readonly created_at: number;
 }
 
 function tokenId(hash: Buffer): string {

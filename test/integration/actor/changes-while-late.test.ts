@@ -2,8 +2,8 @@
 // It is made late by putting its row back; its entry in Redis is due at the next slot, nearly a minute away, so that nobody fires meanwhile.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestNode, type TestNode } from '../../support/node.js';
-import { rowsOf, schedule, scheduleOf, untilRows } from '../../support/work.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
+import { rowsOf, schedule, scheduleOf, untilRows } from '../../kit/work.js';
 
 const MINUTE = 60_000;
 const WEEK = 7 * 24 * 60 * MINUTE;

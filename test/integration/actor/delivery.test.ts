@@ -3,10 +3,10 @@
 import { createServer } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Answer, Answering, Call } from '../../support/sink.js';
-import { startSink, type Sink } from '../../support/sink.js';
-import { startTestNode, type TestNode } from '../../support/node.js';
-import { expectInvariants, publish, rowOf, schedule, until, untilRows, untilState } from '../../support/work.js';
+import type { Answer, Answering, Call } from '../../kit/sink.js';
+import { startSink, type Sink } from '../../kit/sink.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
+import { expectInvariants, publish, rowOf, schedule, until, untilRows, untilState } from '../../kit/work.js';
 
 let node: TestNode;
 /** Answers by path; anything else gets a 200. */

@@ -1,8 +1,8 @@
 // Issue 11, A8: work that makes work ends at a depth, whoever calls whom, and a message with callbacks is not stored again for each attempt.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestNode, type TestNode } from '../../support/node.js';
-import { publish, rowOf, rowsOf, schedule, scheduleOf, until, untilState } from '../../support/work.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
+import { publish, rowOf, rowsOf, schedule, scheduleOf, until, untilState } from '../../kit/work.js';
 
 const DEPTH_MAX = 6;
 

@@ -7,9 +7,9 @@ import { ID_RANDOM_BYTES, messageId } from '../../../src/domain/ids.js';
 import { shardOfMessage } from '../../../src/domain/shard.js';
 import { createRedis, openRedis } from '../../../src/redis/connect.js';
 import { shardKeys } from '../../../src/redis/keys.js';
-import { aMessage, openRecorder, type OpenRecorder } from '../../support/messages.js';
-import { startTestNode, TEST_SHARDS, type TestNode } from '../../support/node.js';
-import { rowOf, schedule, scheduleOf, until, untilState } from '../../support/work.js';
+import { aMessage, openRecorder, type OpenRecorder } from '../../kit/messages.js';
+import { startTestNode, TEST_SHARDS, type TestNode } from '../../kit/node.js';
+import { rowOf, schedule, scheduleOf, until, untilState } from '../../kit/work.js';
 import { processTime } from '../../../src/time/process-time.js';
 
 const NO_TENANT = 0;

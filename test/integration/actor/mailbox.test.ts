@@ -8,7 +8,7 @@ import { ShardActor } from '../../../src/actor/shard-actor.js';
 import { Semaphore } from '../../../src/actor/semaphore.js';
 import { RedisClock } from '../../../src/redis/redis-clock.js';
 import { type Claimed, type LateClaim, type Refusal, ShardQueue } from '../../../src/redis/shard-queue.js';
-import { EPOCH, openQueue, type OpenQueue } from '../../support/queue.js';
+import { EPOCH, openQueue, type OpenQueue } from '../../kit/queue.js';
 
 /** Says when it claims; what is given to `behindTheClaim` happens when Redis has answered and the actor does not know it yet. */
 class WatchedQueue extends ShardQueue {

@@ -1,8 +1,8 @@
 // What happens to an occurrence while the one before it is still being delivered: the receiver holds its answers back.
 
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Call } from '../../support/sink.js';
-import { startTestNode, type TestNode } from '../../support/node.js';
+import type { Call } from '../../kit/sink.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
 import {
   expectInvariants,
   rowsOf,
@@ -11,7 +11,7 @@ import {
   until,
   untilRows,
   type Metronome,
-} from '../../support/work.js';
+} from '../../kit/work.js';
 
 let node: TestNode;
 let metronome: Metronome;

@@ -1,8 +1,8 @@
 // A node that is stopped in order hands everything back: the next one goes on, nothing is lost and nothing is sent twice.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestNode, type TestNode } from '../../support/node.js';
-import { expectInvariants, publish, rowOf, untilState } from '../../support/work.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
+import { expectInvariants, publish, rowOf, untilState } from '../../kit/work.js';
 
 let node: TestNode;
 beforeAll(async () => {

@@ -9,8 +9,8 @@ import { rescue, RESCUE_START } from '../../../src/actor/sweeps/rescue.js';
 import type { SweepParts } from '../../../src/actor/sweeps/sweep.js';
 import { ID_RANDOM_BYTES, messageId } from '../../../src/domain/ids.js';
 import { messageColumns, pending } from '../../../src/postgres/messages/message-columns.js';
-import { aMessage, openRecorder, type OpenRecorder } from '../../support/messages.js';
-import { EPOCH, HOUR, openQueue, type OpenQueue } from '../../support/queue.js';
+import { aMessage, openRecorder, type OpenRecorder } from '../../kit/messages.js';
+import { EPOCH, HOUR, openQueue, type OpenQueue } from '../../kit/queue.js';
 import { processTime } from '../../../src/time/process-time.js';
 
 const SHARDS = 1_000_000;

@@ -9,9 +9,9 @@ import type { Message } from '../../../src/domain/message.js';
 import { scheduleEntry } from '../../../src/redis/keys.js';
 import { messageColumns, pending } from '../../../src/postgres/messages/message-columns.js';
 import { type MessageToPromote, messagesToPromote } from '../../../src/postgres/messages/sweep-reads.js';
-import { orders } from '../../support/merges.js';
-import { aMessage, openRecorder, type OpenRecorder } from '../../support/messages.js';
-import { claims, entry, EPOCH, openQueue, type OpenQueue } from '../../support/queue.js';
+import { orders } from '../../kit/merges.js';
+import { aMessage, openRecorder, type OpenRecorder } from '../../kit/messages.js';
+import { claims, entry, EPOCH, openQueue, type OpenQueue } from '../../kit/queue.js';
 
 let table: OpenRecorder;
 let open: OpenQueue;
@@ -64,7 +64,7 @@ async function play(step: Step, on: Play): Promise<void> {
       await open.queue.complete(on.shard, EPOCH, horizonAtMs);
       return;
     case 'cancel-row':
-      await table.database.run('cancel-messages', [table.tenantId, [message.id], new Date().toISOString()]);
+      await table.database.run('cancel-messages', { tenantId: table.tenantId, ids: [message.id], nowMs: Date.now() });
       return;
     case 'fire':
       throw new Error('the test fires by itself');

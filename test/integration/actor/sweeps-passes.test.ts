@@ -9,8 +9,8 @@ import { ID_RANDOM_BYTES, messageId } from '../../../src/domain/ids.js';
 import type { Message } from '../../../src/domain/message.js';
 import { scheduleEntry } from '../../../src/redis/keys.js';
 import { messageColumns, type NewMessage } from '../../../src/postgres/messages/message-columns.js';
-import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
-import { claims, entry, EPOCH, openQueue, type OpenQueue } from '../../support/queue.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../kit/messages.js';
+import { claims, entry, EPOCH, openQueue, type OpenQueue } from '../../kit/queue.js';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;

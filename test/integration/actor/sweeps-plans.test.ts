@@ -2,10 +2,10 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { messageIdFloor } from '../../../src/domain/ids.js';
-import { timestamp } from '../../../src/postgres/messages/message-columns.js';
 import { dropOldPartitions } from '../../../src/postgres/partitions.js';
-import { sql } from '../../../src/postgres/sql.js';
-import { DAY, HOUR, MINUTE, Records } from '../../support/records.js';
+import { planOf } from '../../kit/plans.js';
+import { DAY, HOUR, MINUTE, Records } from '../../kit/records.js';
+import { timestamp } from '../../kit/timestamp.js';
 
 const NOW_MS = Date.parse('2026-06-17T12:00:00Z');
 
@@ -34,10 +34,7 @@ beforeAll(async () => {
 });
 afterAll(() => records.close());
 
-async function planOf(name: string, values: readonly unknown[]): Promise<string> {
-  const rows = await records.database.text<{ 'QUERY PLAN': string }>(`explain ${sql(name)}`, values);
-  return rows.map((row) => row['QUERY PLAN']).join('\n');
-}
+const LIMIT = { shard: 3, limit: 500 };
 
 /** The first and the last week hold a page or two, which any plan reads as a whole. */
 const SCANNED_WEEK = /Seq Scan on messages_2026/;
@@ -47,34 +44,40 @@ const weeksIn = (plan: string): string[] =>
 
 describe('a sweep', () => {
   it('that promotes reads the weeks between its horizons from the index of pending rows, in order and without sorting', async () => {
-    const from = messageIdFloor(NOW_MS + DAY);
-    const until = NOW_MS + DAY + 2 * HOUR;
-    const plan = await planOf('select-messages-to-promote', [3, from, messageIdFloor(until), timestamp(until), 500]);
+    const fromId = messageIdFloor(NOW_MS + DAY);
+    const horizonAtMs = NOW_MS + DAY + 2 * HOUR;
+    const params = { ...LIMIT, fromId, untilId: messageIdFloor(horizonAtMs), horizonAtMs };
+    const plan = await planOf(records.database, '', 'select-messages-to-promote', params);
     expect(weeksIn(plan)).toEqual(['20260615']);
     expect(plan).toMatch(/Index Scan using messages_20260615_shard_id_idx/);
     expect(plan).not.toMatch(/Seq Scan|Sort/);
   });
 
   it('that refills an empty queue reads no further than the horizon', async () => {
-    const until = NOW_MS + DAY;
-    const values = [3, messageIdFloor(0), messageIdFloor(until), timestamp(until), 500];
-    const plan = await planOf('select-messages-to-promote', values);
+    const horizonAtMs = NOW_MS + DAY;
+    const params = { ...LIMIT, fromId: messageIdFloor(0), untilId: messageIdFloor(horizonAtMs), horizonAtMs };
+    const plan = await planOf(records.database, '', 'select-messages-to-promote', params);
     expect(weeksIn(plan).at(-1)).toBe('20260615');
     expect(plan).not.toMatch(SCANNED_WEEK);
   });
 
   it('that rescues reads pending rows up to now from their index', async () => {
-    const overdue = timestamp(NOW_MS - 5_000);
-    const values = [3, messageIdFloor(0), messageIdFloor(NOW_MS), overdue, timestamp(NOW_MS - MINUTE), 500, overdue];
-    const plan = await planOf('select-messages-to-rescue', values);
+    const plan = await planOf(records.database, '', 'select-messages-to-rescue', {
+      ...LIMIT,
+      afterId: messageIdFloor(0),
+      untilId: messageIdFloor(NOW_MS),
+      overdueAtMs: NOW_MS - 5_000,
+      createdBeforeMs: NOW_MS - MINUTE,
+      occurrencesBeforeMs: NOW_MS - 5_000,
+    });
     expect(weeksIn(plan).at(-1)).toBe('20260615');
     expect(plan).toMatch(/shard_id_idx/);
     expect(plan).not.toMatch(SCANNED_WEEK);
   });
 
   it('that recurs reads the schedules that come due, from their index', async () => {
-    const values = [3, timestamp(NOW_MS + DAY), 0, '', timestamp(NOW_MS + DAY + 2 * HOUR), 500];
-    const plan = await planOf('select-schedules-to-promote', values);
+    const stretch = { fromMs: NOW_MS + DAY, afterTenantId: 0, afterId: '', untilMs: NOW_MS + DAY + 2 * HOUR };
+    const plan = await planOf(records.database, '', 'select-schedules-to-promote', { ...LIMIT, ...stretch });
     expect(plan).toMatch(/Index Scan using schedules_due/);
     expect(plan).not.toMatch(/Seq Scan/);
   });
@@ -82,7 +85,13 @@ describe('a sweep', () => {
 
 describe('the export of pending messages', () => {
   it('reads their index in order', async () => {
-    const plan = await planOf('select-pending-places', [3, messageIdFloor(0), 2_000, records.tenants[0], ['message']]);
+    const plan = await planOf(records.database, '', 'select-pending-places', {
+      afterShard: 3,
+      afterId: messageIdFloor(0),
+      limit: 2_000,
+      tenantId: records.tenants[0],
+      kinds: ['message'],
+    });
     expect(plan).toMatch(/Merge Append/);
     expect(plan).not.toMatch(SCANNED_WEEK);
   });

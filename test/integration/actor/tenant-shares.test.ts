@@ -2,8 +2,8 @@
 
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { startTestNode, type TestNode } from '../../support/node.js';
-import { publish, until } from '../../support/work.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
+import { publish, until } from '../../kit/work.js';
 
 const HANGING = 260;
 

@@ -1,8 +1,8 @@
 // How soon a message is due decides where it waits: each says so, and accepts are counted by it.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { scrape } from '../../support/figures.js';
-import { startTestNode, type TestNode } from '../../support/node.js';
+import { scrape } from '../../kit/figures.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
 
 let node: TestNode;
 beforeAll(async () => {

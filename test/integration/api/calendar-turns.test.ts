@@ -1,8 +1,8 @@
 // Issue 11, A3: calendars whose times are rare, asked for by many at once, hold up nobody else.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { withLongestTurn } from '../../support/longest-turn.js';
-import { startTestNode, type TestNode } from '../../support/node.js';
+import { withLongestTurn } from '../../kit/longest-turn.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
 
 const LONGEST_TURN_MS = 100;
 /** Each in a zone that nobody has asked for yet. */

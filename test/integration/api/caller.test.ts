@@ -1,7 +1,7 @@
 // Whose address is the caller's: the one at the other end of the socket, or what a trusted load balancer says.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestNode, TEST_TOKEN, type TestNode } from '../../support/node.js';
+import { startTestNode, TEST_TOKEN, type TestNode } from '../../kit/node.js';
 
 const FORWARDED = '203.0.113.9';
 

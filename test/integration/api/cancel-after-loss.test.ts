@@ -5,8 +5,8 @@ import { CANCEL_WAIT_MS } from '../../../src/domain/cancel-times.js';
 import type { ProcessTime } from '../../../src/domain/clock.js';
 import type { Message } from '../../../src/domain/message.js';
 import { Cancellation } from '../../../src/intake/cancellation.js';
-import { aMessage, openRecorder, type OpenRecorder } from '../../support/messages.js';
-import { EPOCH, openQueue, type OpenQueue } from '../../support/queue.js';
+import { aMessage, openRecorder, type OpenRecorder } from '../../kit/messages.js';
+import { EPOCH, openQueue, type OpenQueue } from '../../kit/queue.js';
 
 const SHARD = 3;
 

@@ -3,10 +3,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { shardOfMessage } from '../../../src/domain/shard.js';
 import { shardKeys } from '../../../src/redis/keys.js';
-import { TEST_SHARDS, type TestNode } from '../../support/node.js';
-import type { Answer as Answering } from '../../support/sink.js';
-import { startTwoNodes, type TwoNodes } from '../../support/two-nodes.js';
-import { publish, rowOf, until } from '../../support/work.js';
+import { TEST_SHARDS, type TestNode } from '../../kit/node.js';
+import type { Answer as Answering } from '../../kit/sink.js';
+import { startTwoNodes, type TwoNodes } from '../../kit/two-nodes.js';
+import { publish, rowOf, until } from '../../kit/work.js';
 
 let nodes: TwoNodes;
 let { owner, remote, path, client } = {} as TwoNodes;

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
-import { startTestNode } from '../../support/node.js';
+import { startTestNode } from '../../kit/node.js';
 
 it('is told to come again, and when', async () => {
   const node = await startTestNode();

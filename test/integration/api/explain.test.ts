@@ -1,8 +1,9 @@
 // Why did it run, or not: histories that were written into PostgreSQL, each with the one answer that is right for it.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { timestamp } from '../../../src/postgres/messages/message-columns.js';
-import { DAY, HOUR, MINUTE, Records, type RowSpec } from '../../support/records.js';
+import type { ScheduleChange } from '../../../src/domain/explain-facts.js';
+import { timestamp } from '../../kit/timestamp.js';
+import { DAY, HOUR, MINUTE, Records, type RowSpec } from '../../kit/records.js';
 
 const NOW_MS = Date.parse('2026-06-17T12:30:00Z');
 /** The last hour that has come. */
@@ -65,12 +66,13 @@ async function schedule(spec: ScheduleSpec = {}): Promise<void> {
   await change(createdAtMs, 'created', spec.cron);
 }
 
-async function change(atMs: number, what: string, cron = '0 * * * *', generation = 1): Promise<void> {
-  await records.database.run('insert-schedule-change', [
-    records.tenants[0],
-    'job',
-    ...[timestamp(atMs), generation, what, JSON.stringify({ cron, timeZone: null })],
-  ]);
+async function change(atMs: number, what: ScheduleChange['change'], cron = '0 * * * *', generation = 1): Promise<void> {
+  await records.database.run('insert-schedule-change', {
+    tenantId: records.tenants[0],
+    scheduleId: 'job',
+    ...{ atMs, generation, change: what },
+    detail: JSON.stringify({ cron, timeZone: null }),
+  });
 }
 
 async function occurrence(spec: RowSpec = {}): Promise<string> {

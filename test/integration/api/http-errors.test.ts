@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Connection, type Answer } from '../../fuzz/connection.js';
 import type { OpenApiDocument } from '../../fuzz/document.js';
-import { startTestNode, type TestNode } from '../../support/node.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
 
 let node: TestNode;
 beforeAll(async () => {

@@ -12,9 +12,9 @@ import { migrate } from '../../../src/postgres/migrate.js';
 import { partitionBounds } from '../../../src/postgres/maintenance.js';
 import type { ReadPool } from '../../../src/postgres/reads.js';
 import { ensureTenant } from '../../../src/postgres/tenants/tenants.js';
-import { NO_FIGURES } from '../../support/figures.js';
-import { NO_CLUSTER, openReads } from '../../support/records.js';
-import { type OwnStore, ownPostgres } from '../../support/stores.js';
+import { NO_FIGURES } from '../../kit/figures.js';
+import { NO_CLUSTER, openReads } from '../../kit/records.js';
+import { type OwnStore, ownPostgres } from '../../kit/stores.js';
 import { processTime } from '../../../src/time/process-time.js';
 
 const TOKEN = 'outage-token-0123456789';

@@ -4,9 +4,9 @@
 import http from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type BoundedReads, type ReadPool } from '../../../src/postgres/reads.js';
-import { openDatabase } from '../../support/node.js';
-import { openReads, Records } from '../../support/records.js';
-import { freshDatabase, type FreshDatabase } from '../../support/stores.js';
+import { openDatabase } from '../../kit/node.js';
+import { openReads, Records } from '../../kit/records.js';
+import { freshDatabase, type FreshDatabase } from '../../kit/stores.js';
 
 const NOW_MS = Date.parse('2026-06-17T12:00:00Z');
 

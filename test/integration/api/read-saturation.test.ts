@@ -1,7 +1,7 @@
 // Issue 12, entry 2: readers, however many, keep a node neither from accepting nor from claiming and recording.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestNode, type TestNode } from '../../support/node.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
 
 let node: TestNode;
 beforeAll(async () => {

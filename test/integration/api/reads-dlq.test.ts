@@ -1,7 +1,7 @@
 // The dead letters as the API shows, pages, filters, deletes and retries them.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { HOUR, MINUTE, Records, type RowSpec } from '../../support/records.js';
+import { HOUR, MINUTE, Records, type RowSpec } from '../../kit/records.js';
 
 const NOW_MS = Date.parse('2026-06-17T12:00:00Z');
 

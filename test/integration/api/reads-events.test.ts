@@ -1,7 +1,7 @@
 // The events as the API tells them: the life of messages, filtered and in pages.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { DAY, HOUR, MINUTE, Records, SECOND, type Shown } from '../../support/records.js';
+import { DAY, HOUR, MINUTE, Records, SECOND, type Shown } from '../../kit/records.js';
 
 const NOW_MS = Date.parse('2026-06-17T12:00:00Z');
 

@@ -3,7 +3,7 @@
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DAY, MINUTE, Records } from '../../support/records.js';
+import { DAY, MINUTE, Records } from '../../kit/records.js';
 
 const NOW_MS = Date.parse('2026-06-17T12:00:00Z');
 const RUNS = { numRuns: 80 };

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { messageId } from '../../../src/domain/ids.js';
-import { DAY, HOUR, MINUTE, Records, SECOND } from '../../support/records.js';
+import { DAY, HOUR, MINUTE, Records, SECOND } from '../../kit/records.js';
 
 const NOW_MS = Date.parse('2026-06-17T12:00:00Z');
 

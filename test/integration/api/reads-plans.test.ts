@@ -3,13 +3,16 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { messageIdFloor } from '../../../src/domain/ids.js';
 import { searchForLabels } from '../../../src/postgres/runs/labelled.js';
-import { timestamp } from '../../../src/postgres/messages/message-columns.js';
-import { withFilter, type MessageFilter } from '../../../src/postgres/messages/message-filter.js';
-import { sql } from '../../../src/postgres/sql.js';
-import { DAY, Records } from '../../support/records.js';
+import type { Given, StatementName } from '../../../src/postgres/database.js';
+import { filterParams } from '../../../src/postgres/messages/message-filter.js';
+import { planOf } from '../../kit/plans.js';
+import { DAY, Records } from '../../kit/records.js';
 
 const NOW_MS = Date.parse('2026-06-17T12:00:00Z');
 const HIGHEST_ID = 'f'.repeat(32);
+
+const ANALYZE = '(analyze, format text)';
+const UNFILTERED = filterParams({});
 
 let records: Records;
 beforeAll(async () => {
@@ -18,48 +21,52 @@ beforeAll(async () => {
 afterAll(() => records.close());
 
 /** The weeks that a statement looks at, as the planner sees it. */
-async function weeksOf(name: string, fixed: readonly unknown[], filter: MessageFilter = {}): Promise<string[]> {
-  const { text, values } = withFilter(name, fixed, filter);
-  const rows = await records.database.text<{ 'QUERY PLAN': string }>(`explain ${text}`, values);
-  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+async function weeksOf<Name extends StatementName>(name: Name, ...given: Given<Name>): Promise<string[]> {
+  const plan = await planOf(records.database, '', name, ...given);
   return [...new Set([...plan.matchAll(/ on (?:messages|attempts)_(\d{8})/g)].map((match) => match[1]!))].sort();
 }
 
 it('whether a schedule ran on a day is answered by one week', async () => {
-  const fixed = [records.tenants[0], messageIdFloor(NOW_MS - 8 * DAY), messageIdFloor(NOW_MS - 7 * DAY), 101, 101];
-  expect(await weeksOf('select-run-page', fixed, { scheduleIds: ['s'] })).toEqual(['20260608']);
+  const range = { lowId: messageIdFloor(NOW_MS - 8 * DAY), belowId: messageIdFloor(NOW_MS - 7 * DAY) };
+  const filter = { ...filterParams({ scheduleIds: ['s'] }), walkedLabels: null };
+  const params = { ...filter, tenantId: records.tenants[0], ...range, stepRows: 101, limit: 101 };
+  expect(await weeksOf('select-run-page', params)).toEqual(['20260608']);
 });
 
 it('counting a night takes one week', async () => {
-  const fixed = [records.tenants[0], messageIdFloor(NOW_MS - DAY), messageIdFloor(NOW_MS), 1_000];
-  expect(await weeksOf('count-runs', fixed)).toEqual(['20260615']);
+  const range = { lowId: messageIdFloor(NOW_MS - DAY), belowId: messageIdFloor(NOW_MS) };
+  const params = { ...UNFILTERED, tenantId: records.tenants[0], ...range, limit: 1_000 };
+  expect(await weeksOf('count-runs', params)).toEqual(['20260615']);
 });
 
 it('one message and its attempts are looked for in one week', async () => {
   const id = messageIdFloor(NOW_MS);
-  expect(await weeksOf('select-message', [records.tenants[0], id])).toEqual(['20260615']);
-  expect(await weeksOf('select-marks-of-messages', [records.tenants[0], [id]])).toEqual(['20260615']);
-  expect(await weeksOf('select-attempts-of', [records.tenants[0], id, 10])).toEqual(['20260615']);
-  expect(await weeksOf('select-runs', [records.tenants[0], [id], 0])).toEqual(['20260615']);
-  expect(await weeksOf('select-attempts', [[id], [1]])).toEqual(['20260615']);
+  const [tenantId] = records.tenants;
+  expect(await weeksOf('select-message', { tenantId, id })).toEqual(['20260615']);
+  expect(await weeksOf('select-marks-of-messages', { ...UNFILTERED, tenantId, ids: [id] })).toEqual(['20260615']);
+  expect(await weeksOf('select-attempts-of', { tenantId, messageId: id, limit: 10 })).toEqual(['20260615']);
+  expect(await weeksOf('select-runs', { tenantId, ids: [id], answerBytes: 0 })).toEqual(['20260615']);
+  expect(await weeksOf('select-attempts', { messageIds: [id], attempts: [1] })).toEqual(['20260615']);
 });
 
 it('dead letters and failed attempts are not looked for in weeks to come', async () => {
   const bound = messageIdFloor(NOW_MS + DAY);
-  const letters = await weeksOf('select-dead-letter-page', [
-    records.tenants[0],
-    bound,
-    null,
-    null,
-    null,
-    null,
-    101,
-    101,
-  ]);
+  const [tenantId] = records.tenants;
+  const letters = await weeksOf('select-dead-letter-page', {
+    ...UNFILTERED,
+    ...{ diedFromMs: null, diedToMs: null, afterMs: null, afterId: null },
+    ...{ tenantId, beyondId: bound, stepRows: 101, limit: 101 },
+  });
   expect(letters.at(-1)).toBe('20260615');
-  const stretch = [timestamp(NOW_MS - DAY), timestamp(NOW_MS)];
-  const attempts = await weeksOf('select-attempt-marks', [records.tenants[0], ...stretch, bound, 100]);
+  const stretch = { fromMs: NOW_MS - DAY, untilMs: NOW_MS };
+  const attempts = await weeksOf('select-attempt-marks', { tenantId, ...stretch, belowId: bound, limit: 100 });
   expect(attempts.at(-1)).toBe('20260615');
+});
+
+/** Whatever happened in it. */
+const stretch = (fromMs: number, untilMs: number) => ({
+  ...{ createdFromMs: fromMs, startedFromMs: fromMs, endedFromMs: fromMs },
+  ...{ createdUntilMs: untilMs, startedUntilMs: untilMs, endedUntilMs: untilMs },
 });
 
 it('a stretch of events is found in each week by the indexes of time', async () => {
@@ -74,22 +81,19 @@ it('a stretch of events is found in each week by the indexes of time', async () 
     [NOW_MS, records.tenants[0]],
   );
   await records.database.text('vacuum analyze messages');
-  const from = timestamp(NOW_MS - 10 * DAY);
-  const until = timestamp(NOW_MS - 9.9 * DAY);
-  const fixed = [records.tenants[0], from, until, from, until, from, until, messageIdFloor(0), HIGHEST_ID, 2_000];
-  const { text, values } = withFilter('select-message-marks', fixed, {});
-  const rows = await records.database.text<{ 'QUERY PLAN': string }>(`explain (analyze, format text) ${text}`, values);
-  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  const plan = await planOf(records.database, ANALYZE, 'select-message-marks', {
+    ...{ ...UNFILTERED, ...stretch(NOW_MS - 10 * DAY, NOW_MS - 9.9 * DAY) },
+    ...{ tenantId: records.tenants[0], lowId: messageIdFloor(0), belowId: HIGHEST_ID, limit: 2_000 },
+  });
   expect(plan).toMatch(/Bitmap Heap Scan on messages_20260601/);
   expect(plan).not.toMatch(/Seq Scan on messages_20260(525|601|608)/);
 });
 
 it('a millisecond of events is found in each week by the indexes of time, and not by walking ids', async () => {
-  const moment = [timestamp(NOW_MS - 10 * DAY), timestamp(NOW_MS - 10 * DAY + 1)];
-  const fixed = [records.tenants[0], ...moment, ...moment, ...moment, messageIdFloor(0), HIGHEST_ID, 2_000, true];
-  const { text, values } = withFilter('select-message-marks-of-moment', fixed, {});
-  const rows = await records.database.text<{ 'QUERY PLAN': string }>(`explain ${text}`, values);
-  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  const plan = await planOf(records.database, '', 'select-message-marks-of-moment', {
+    ...{ ...UNFILTERED, ...stretch(NOW_MS - 10 * DAY, NOW_MS - 10 * DAY + 1) },
+    ...{ tenantId: records.tenants[0], lowId: messageIdFloor(0), highId: HIGHEST_ID, limit: 2_000, lowestFirst: true },
+  });
   expect(plan).toMatch(/Bitmap Index Scan on messages_2026\d{4}_created_at_idx/);
   expect(plan).not.toMatch(/Index Scan using messages_\d{8}_(?:pkey|tenant_id_id_idx)/);
 });
@@ -105,10 +109,10 @@ it('the latest runs of one schedule are read from its index, in order, whatever 
     [NOW_MS, records.tenants[0]],
   );
   await records.database.text('vacuum analyze messages');
-  const fixed = [records.tenants[0], messageIdFloor(0), messageIdFloor(NOW_MS), 16, 16];
-  const { text, values } = withFilter('select-run-page', fixed, { scheduleIds: ['busy'] });
-  const rows = await records.database.text<{ 'QUERY PLAN': string }>(`explain (analyze, format text) ${text}`, values);
-  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  const plan = await planOf(records.database, ANALYZE, 'select-run-page', {
+    ...{ ...filterParams({ scheduleIds: ['busy'] }), walkedLabels: null, tenantId: records.tenants[0] },
+    ...{ lowId: messageIdFloor(0), belowId: messageIdFloor(NOW_MS), stepRows: 16, limit: 16 },
+  });
   // 16 rows of the latest week; in the order of the index nothing is sorted but the page itself.
   const scans = [
     ...plan.matchAll(/Index Scan Backward using messages_\d+_tenant_id_schedule_id_id_idx .*?actual.*?rows=(\d+)/g),
@@ -130,10 +134,9 @@ it('a page of a label that many have does not read all that have it (issue 12, e
   const [tenantId] = records.tenants;
   const many = await records.read((reads) => searchForLabels(reads, tenantId, { labels: ['many'] }, bounds));
   expect(many).toEqual({ filter: { labels: ['many'] }, byWalking: true });
-  const fixed = [tenantId, bounds.lowId, bounds.belowId, 2_000, 16];
-  const { text, values } = withFilter('select-run-page', fixed, many.filter, many.byWalking);
-  const rows = await records.database.text<{ 'QUERY PLAN': string }>(`explain (analyze, format text) ${text}`, values);
-  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  const filter = { ...UNFILTERED, walkedLabels: ['many'] };
+  const page = { ...filter, ...bounds, tenantId, stepRows: 2_000, limit: 16 };
+  const plan = await planOf(records.database, ANALYZE, 'select-run-page', page);
   const read = [...plan.matchAll(/ on messages_\d+ .*?actual.*?rows=(\d+)/g)].map((match) => Number(match[1]));
   expect(
     read.reduce((sum, rows) => sum + rows, 0),
@@ -145,13 +148,11 @@ it('a page of a label that many have does not read all that have it (issue 12, e
 });
 
 it('a moment in which a schedule did not run is not looked for in all that it ran since', async () => {
-  const stretch = [timestamp(NOW_MS - 10 * DAY), timestamp(NOW_MS - 10 * DAY)];
-  const values = [records.tenants[0], 'busy', ...stretch, messageIdFloor(NOW_MS - 10 * DAY), 7, 5];
-  const rows = await records.database.text<{ 'QUERY PLAN': string }>(
-    `explain (analyze, format text) ${sql('select-occurrence-around')}`,
-    values,
-  );
-  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  const atMs = NOW_MS - 10 * DAY;
+  const plan = await planOf(records.database, ANALYZE, 'select-occurrence-around', {
+    ...{ tenantId: records.tenants[0], scheduleId: 'busy', fromMs: atMs, toMs: atMs },
+    ...{ lowId: messageIdFloor(atMs), rowsBefore: 7, rowsAfter: 5 },
+  });
   const read = [...plan.matchAll(/ on messages_\d+ .*?actual.*?rows=(\d+)/g)].map((match) => Number(match[1]));
   expect(Math.max(...read), plan).toBe(7);
   expect(read, plan).toContain(5);

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { messageId } from '../../../src/domain/ids.js';
 import { countRuns } from '../../../src/postgres/runs/runs.js';
-import { DAY, HOUR, MINUTE, Records, SECOND, type Shown } from '../../support/records.js';
+import { DAY, HOUR, MINUTE, Records, SECOND, type Shown } from '../../kit/records.js';
 
 const NOW_MS = Date.parse('2026-06-17T12:00:00Z');
 const iso = (timeMs: number): string => new Date(timeMs).toISOString();

@@ -1,7 +1,7 @@
 // What Upstash-Redact-Fields hides is seen by the receiver alone: no view, list, callback or retry shows it to anybody else (issue 11, A6).
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { startTestNode, type TestNode } from '../../support/node.js';
-import { publish, rowsOf, schedule, until, untilState } from '../../support/work.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
+import { publish, rowsOf, schedule, until, untilState } from '../../kit/work.js';
 
 /** By what it is in: each is text of its own, so that a leak tells where it came from. */
 const SECRETS = {

@@ -1,8 +1,8 @@
 // Bodies of requests (issue 11, A3): whatever is sent, the node goes on with other work, and holds no more than it may.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { withLongestTurn } from '../../support/longest-turn.js';
-import { startTestNode, type TestNode } from '../../support/node.js';
+import { withLongestTurn } from '../../kit/longest-turn.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
 import { NONSENSE } from '../../../bench/nonsense.js';
 import { openUpload, upload, type UploadAnswer } from '../../../bench/raw-upload.js';
 

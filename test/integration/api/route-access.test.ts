@@ -11,11 +11,11 @@ import type { ApiServices } from '../../../src/api/services.js';
 import { configWith } from '../../../src/config.js';
 import type { Intake } from '../../../src/intake/intake.js';
 import type { ReadPool } from '../../../src/postgres/reads.js';
-import { NO_FIGURES } from '../../support/figures.js';
-import { startTestNode, type TestNode } from '../../support/node.js';
-import { type RawAnswer, sendRaw } from '../../support/raw-request.js';
-import { NO_CLUSTER } from '../../support/records.js';
-import { newTenant, publish, untilState } from '../../support/work.js';
+import { NO_FIGURES } from '../../kit/figures.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
+import { type RawAnswer, sendRaw } from '../../kit/raw-request.js';
+import { NO_CLUSTER } from '../../kit/records.js';
+import { newTenant, publish, untilState } from '../../kit/work.js';
 import { processTime } from '../../../src/time/process-time.js';
 
 interface Route {

@@ -1,7 +1,7 @@
 // Many schedules in one call: one answer for each, harmless to repeat, and the same as one by one.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestNode, type TestNode } from '../../support/node.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
 
 let node: TestNode;
 beforeAll(async () => {

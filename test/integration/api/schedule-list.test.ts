@@ -2,8 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pageSchedules, ALL_SCHEDULES } from '../../../src/postgres/schedules/schedule-pages.js';
-import { sql } from '../../../src/postgres/sql.js';
-import { Records } from '../../support/records.js';
+import type { Given, StatementName } from '../../../src/postgres/database.js';
+import { planOf } from '../../kit/plans.js';
+import { Records } from '../../kit/records.js';
 
 const NOW_MS = Date.parse('2026-06-17T12:00:00Z');
 
@@ -171,20 +172,42 @@ describe('in a table of some size, a page', () => {
     await records.database.text('vacuum analyze schedule_marks');
   });
 
-  const bounds = (): unknown[] => [records.tenants[0], 's0001', 's00015', 's0001~', 101];
-  it.each([
-    ['select-schedule-ids', (): unknown[] => bounds(), /Index Only Scan using schedules_pkey/],
-    ['select-schedule-ids-by-mark', () => [...bounds(), ['host h7.test', 'label l3']], /using schedule_marks_pkey/],
-    ['select-schedule-ids-by-state', () => [...bounds(), ['paused', 'ended']], /using schedules_resting/],
+  const plan = <Name extends StatementName>(name: Name, ...given: Given<Name>): Promise<string> =>
+    planOf(records.database, '', name, ...given);
+  const BOUNDS = { fromId: 's0001', afterId: 's00015', beforeId: 's0001~', limit: 101 };
+  const UNASKED = { destinations: null, hosts: null, labels: null };
+  const MARKS = ['host h7.test', 'label l3'];
+  it.each<[string, (tenantId: number) => Promise<string>, RegExp]>([
+    [
+      'select-schedule-ids',
+      (tenantId) => plan('select-schedule-ids', { tenantId, ...BOUNDS }),
+      /Index Only Scan using schedules_pkey/,
+    ],
+    [
+      'select-schedule-ids-by-mark',
+      (tenantId) => plan('select-schedule-ids-by-mark', { tenantId, ...BOUNDS, marks: MARKS }),
+      /using schedule_marks_pkey/,
+    ],
+    [
+      'select-schedule-ids-by-state',
+      (tenantId) => plan('select-schedule-ids-by-state', { tenantId, ...BOUNDS, states: ['paused', 'ended'] }),
+      /using schedules_resting/,
+    ],
     [
       'select-wanted-schedules',
-      () => [records.tenants[0], ['s00010001'], ['active'], null, null, null, 'x', 100],
+      (tenantId) =>
+        plan('select-wanted-schedules', {
+          ...{ tenantId, ids: ['s00010001'], states: ['active'], ...UNASKED, search: 'x', limit: 100 },
+        }),
       /using schedules_pkey/,
     ],
-    ['select-schedules', () => [records.tenants[0], ['s00010001', 's00010002']], /using schedules_pkey/],
-  ])('is read from an index alone: %s', async (name, values, index) => {
-    const rows = await records.database.text<{ 'QUERY PLAN': string }>(`explain ${sql(name)}`, values());
-    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    [
+      'select-schedules',
+      (tenantId) => plan('select-schedules', { tenantId, ids: ['s00010001', 's00010002'] }),
+      /using schedules_pkey/,
+    ],
+  ])('is read from an index alone: %s', async (_name, planFor, index) => {
+    const plan = await planFor(records.tenants[0]);
     expect(plan).toMatch(index);
     expect(plan).not.toMatch(/Seq Scan on/);
   });

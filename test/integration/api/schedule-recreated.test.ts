@@ -4,9 +4,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { shardOfSchedule } from '../../../src/domain/shard.js';
 import { scheduleEntry, shardKeys } from '../../../src/redis/keys.js';
-import { TEST_SHARDS } from '../../support/node.js';
-import { startTwoNodes, type TwoNodes } from '../../support/two-nodes.js';
-import { cronAt, schedule, scheduleOf, startMetronome, until } from '../../support/work.js';
+import { TEST_SHARDS } from '../../kit/node.js';
+import { startTwoNodes, type TwoNodes } from '../../kit/two-nodes.js';
+import { cronAt, schedule, scheduleOf, startMetronome, until } from '../../kit/work.js';
 
 let nodes: TwoNodes;
 let { owner, remote, path, client } = {} as TwoNodes;

@@ -6,11 +6,11 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scheduleEntry } from '../../../src/redis/keys.js';
-import { timestamp } from '../../../src/postgres/messages/message-columns.js';
+import { timestamp } from '../../kit/timestamp.js';
 import { type ScheduleToPromote, schedulesToPromote } from '../../../src/postgres/messages/sweep-reads.js';
-import { orders } from '../../support/merges.js';
-import { openRecorder, type OpenRecorder } from '../../support/messages.js';
-import { EPOCH, openQueue, type OpenQueue } from '../../support/queue.js';
+import { orders } from '../../kit/merges.js';
+import { openRecorder, type OpenRecorder } from '../../kit/messages.js';
+import { EPOCH, openQueue, type OpenQueue } from '../../kit/queue.js';
 
 let table: OpenRecorder;
 let open: OpenQueue;
@@ -55,7 +55,7 @@ class Play {
 
   async write({ nextMs, generation }: Row): Promise<void> {
     if (nextMs === null) {
-      await table.database.run('delete-schedule', [table.tenantId, this.id]);
+      await table.database.run('delete-schedule', { tenantId: table.tenantId, id: this.id });
       return;
     }
     await table.database.text(
@@ -165,7 +165,7 @@ describe('a schedule that is deleted while its shard is swept', () => {
     const isReadBefore = steps.indexOf('read') < steps.indexOf('commit');
     const isQueuedAfter = steps.indexOf('place') < steps.indexOf('queue');
     expect(await play.dueMs()).toBe(isReadBefore && isQueuedAfter ? play.nowMs + 1_000 : null);
-    const rows = await table.database.run('select-schedules-to-fire', [[table.tenantId], [play.id]]);
+    const rows = await table.database.run('select-schedules-to-fire', { tenantIds: [table.tenantId], ids: [play.id] });
     expect(rows).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 // Schedules and calendars over HTTP: upsert, pause and resume, previews, manual runs.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestNode, type TestNode } from '../../support/node.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
 
 let node: TestNode;
 beforeAll(async () => {

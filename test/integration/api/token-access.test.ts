@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureTenant } from '../../../src/postgres/tenants/tenants.js';
 import { setEnvironmentAdminToken } from '../../../src/postgres/tenants/tokens.js';
-import { startTestNode, TEST_SIGNING_KEYS, type TestNode } from '../../support/node.js';
+import { startTestNode, TEST_SIGNING_KEYS, type TestNode } from '../../kit/node.js';
 
 let node: TestNode;
 beforeAll(async () => {

@@ -4,8 +4,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { CLOSE } from '../../../src/admin/protocol.js';
-import { AdminClient } from '../../support/admin-client.js';
-import { startTestNode, TEST_ADMIN_TOKEN, TEST_TOKEN, type TestNode } from '../../support/node.js';
+import { AdminClient } from '../../kit/admin-client.js';
+import { startTestNode, TEST_ADMIN_TOKEN, TEST_TOKEN, type TestNode } from '../../kit/node.js';
 
 interface Token {
   readonly id: string;

@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cliFor, runCli, type Cli } from '../../support/cli.js';
-import { startTestNode, type TestNode } from '../../support/node.js';
+import { cliFor, runCli, type Cli } from '../../kit/cli.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
 
 let node: TestNode;
 let cli: Cli;

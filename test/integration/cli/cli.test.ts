@@ -7,8 +7,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Cli, cliFor, runCli } from '../../support/cli.js';
-import { startTestNode, TEST_SIGNING_KEYS, type TestNode } from '../../support/node.js';
+import { type Cli, cliFor, runCli } from '../../kit/cli.js';
+import { startTestNode, TEST_SIGNING_KEYS, type TestNode } from '../../kit/node.js';
 
 let node: TestNode;
 let cli: Cli;

@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import { hogReads } from '../../../scripts/chaos/hog-reads.js';
 import { ADMIN_TOKEN, TOKEN } from '../../../scripts/chaos/node-settings.js';
-import { startTestNode } from '../../support/node.js';
+import { startTestNode } from '../../kit/node.js';
 
 it('readers that hog are answered, or asked to come again, and never refused otherwise', async () => {
   const node = await startTestNode({ CARILLON_TOKEN: TOKEN, CARILLON_ADMIN_TOKEN: ADMIN_TOKEN });

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vi
 import { startHaproxy } from '../../../cluster/haproxy/haproxy.js';
 import type { LocalStore } from '../../../cluster/system/server-process.js';
 import { identify } from '../../../cluster/system/processes.js';
-import { stablePort } from '../../support/stable-port.js';
+import { stablePort } from '../../kit/stable-port.js';
 
 interface Received {
   readonly method: string;

@@ -15,7 +15,7 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterEach, describe, expect, inject, test } from 'vitest';
 import { startPostgres, startRedis } from '../../../cluster/stores/local-stores.js';
-import { freshDatabase, freshRedis, ownPostgres, ownRedis } from '../../support/stores.js';
+import { freshDatabase, freshRedis, ownPostgres, ownRedis } from '../../kit/stores.js';
 
 const cleanups: (() => Promise<unknown>)[] = [];
 

@@ -4,8 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { CLOSE } from '../../../src/admin/protocol.js';
-import { AdminClient } from '../../support/admin-client.js';
-import { startTestNode, TEST_ADMIN_TOKEN, type TestNode } from '../../support/node.js';
+import { AdminClient } from '../../kit/admin-client.js';
+import { startTestNode, TEST_ADMIN_TOKEN, type TestNode } from '../../kit/node.js';
 
 const PER_ADDRESS = 5;
 const TOTAL = 40;

@@ -9,8 +9,8 @@ import { CLOSE, type ClusterEvent, type Picture } from '../../../src/admin/proto
 import { AdminSocketServer } from '../../../src/admin/socket-server.js';
 import { startNode, type Node } from '../../../src/compose.js';
 import { configWith } from '../../../src/config.js';
-import { AdminClient } from '../../support/admin-client.js';
-import { startTestNode, TEST_ADMIN_TOKEN, TEST_SHARDS } from '../../support/node.js';
+import { AdminClient } from '../../kit/admin-client.js';
+import { startTestNode, TEST_ADMIN_TOKEN, TEST_SHARDS } from '../../kit/node.js';
 import { processTime } from '../../../src/time/process-time.js';
 
 const ended: (() => Promise<unknown>)[] = [];

@@ -6,8 +6,8 @@ import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ConsolePage } from '../../../src/admin/page.js';
-import { startTestNode, TEST_ADMIN_TOKEN, TEST_TOKEN, type TestNode } from '../../support/node.js';
-import { newTenant, publish, untilState } from '../../support/work.js';
+import { startTestNode, TEST_ADMIN_TOKEN, TEST_TOKEN, type TestNode } from '../../kit/node.js';
+import { newTenant, publish, untilState } from '../../kit/work.js';
 
 let node: TestNode;
 beforeAll(async () => {

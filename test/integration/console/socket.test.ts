@@ -3,9 +3,9 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { CLOSE } from '../../../src/admin/protocol.js';
-import { AdminClient, type AdminClientOptions, type Closed } from '../../support/admin-client.js';
-import { startTestNode, TEST_ADMIN_TOKEN, TEST_SHARDS, TEST_TOKEN, type TestNode } from '../../support/node.js';
-import { publish, untilState } from '../../support/work.js';
+import { AdminClient, type AdminClientOptions, type Closed } from '../../kit/admin-client.js';
+import { startTestNode, TEST_ADMIN_TOKEN, TEST_SHARDS, TEST_TOKEN, type TestNode } from '../../kit/node.js';
+import { publish, untilState } from '../../kit/work.js';
 
 let node: TestNode;
 const clients: AdminClient[] = [];

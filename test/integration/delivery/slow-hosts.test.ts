@@ -1,9 +1,9 @@
 // Hosts that do not answer, on a node with its usual limits: they take neither all of its slots nor the time of the others.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestNode, type TestNode } from '../../support/node.js';
-import { startSink, type Sink } from '../../support/sink.js';
-import { publish, until } from '../../support/work.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
+import { startSink, type Sink } from '../../kit/sink.js';
+import { publish, until } from '../../kit/work.js';
 
 const SLOW_HOSTS = 3;
 const EACH = 150;

@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { pino } from 'pino';
 import { startNode, type Node } from '../../../src/compose.js';
 import { configWith, type Config } from '../../../src/config.js';
-import { silentProxy } from '../../support/silent-proxy.js';
-import { startTestNode, TEST_ADMIN_TOKEN, TEST_SHARDS, type TestNode } from '../../support/node.js';
+import { silentProxy } from '../../kit/silent-proxy.js';
+import { startTestNode, TEST_ADMIN_TOKEN, TEST_SHARDS, type TestNode } from '../../kit/node.js';
 
 interface NodeView {
   readonly id: string;

@@ -4,10 +4,10 @@
 // behind. Two that do so can never lock each other out. Firing locks schedules as it finds them; whoever else takes several does not wait.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Queryable } from '../../../src/postgres/database.js';
+import type { Params, Queryable } from '../../../src/postgres/database.js';
 import { messageIdFloor } from '../../../src/domain/ids.js';
 import type { NextState } from '../../../src/domain/schedule-change.js';
-import { messageColumns, timestamp } from '../../../src/postgres/messages/message-columns.js';
+import { messageColumns } from '../../../src/postgres/messages/message-columns.js';
 import { lookUntil, releaseHeld } from '../../../src/postgres/messages/outcomes.js';
 import { dropOldPartitions, ensurePartitions, weekStartMs } from '../../../src/postgres/partitions.js';
 import {
@@ -15,7 +15,7 @@ import {
   type BatchResult,
   saveScheduleBatch,
 } from '../../../src/postgres/schedules/schedule-batches.js';
-import { aMessage, openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { aMessage, openRecorder, type OpenRecorder } from '../../kit/messages.js';
 
 const DAY = 86_400_000;
 const WEEK = 7 * DAY;
@@ -32,8 +32,8 @@ interface Lockers {
   readonly row: string;
   /** In the order in which they are to be locked. */
   readonly keys: readonly unknown[];
-  /** Runs the statement for the keys, in the order given. */
-  readonly run: (connection: Queryable, keys: readonly unknown[]) => Promise<unknown>;
+  /** Runs the statement for the keys, given in reverse. */
+  readonly run: (connection: Queryable) => Promise<unknown>;
 }
 
 class RolledBack extends Error {}
@@ -48,7 +48,7 @@ async function lockedWhileWaiting({ row, keys, run }: Lockers): Promise<unknown[
     await holder.text(`${row} for update`, [middle]);
     running = database
       .transaction(async (connection) => {
-        await run(connection, [...keys].reverse());
+        await run(connection);
         throw new RolledBack();
       })
       .catch((error: unknown) => {
@@ -70,6 +70,8 @@ const SHARD = 'select 1 from shards where shard = $1';
 const KEY = 'select 1 from idempotency_keys where key = $1';
 const KEYS = ['a', 'b', 'c', 'd', 'e'];
 const SHARDS = [0, 1, 2, 3, 4];
+
+const reversed = <Value>(values: readonly Value[]): Value[] => [...values].reverse();
 
 async function messages(given: Partial<Parameters<typeof aMessage>[0]> & { held?: boolean } = {}): Promise<string[]> {
   const { held = false, ...rest } = given;
@@ -109,8 +111,14 @@ async function keysOf(tag: string): Promise<{ keys: string[]; holders: Map<strin
   const ids = await messages();
   const holders = new Map(keys.map((key, n) => [key, ids[n] ?? '']));
   const all = [...keys].reverse();
-  const columns = [all.map(() => table.tenantId), all.map(() => 'key'), all, all.map((key) => holders.get(key))];
-  await table.database.run('claim-keys', [...columns, all.map(() => null), timestamp(table.clock.value)]);
+  await table.database.run('claim-keys', {
+    tenantIds: all.map(() => table.tenantId),
+    scopes: all.map(() => 'key'),
+    keys: all,
+    messageIds: all.map((key) => holders.get(key) ?? ''),
+    expiresAtMs: all.map(() => null),
+    nowMs: table.clock.value,
+  });
   return { keys, holders };
 }
 
@@ -119,52 +127,59 @@ const lockers: Record<string, () => Promise<Lockers>> = {
     Promise.resolve({
       row: SHARD,
       keys: SHARDS,
-      run: (connection, shards) =>
-        connection.run('fire-schedules', [shards, shards.map(() => 0), [], [], [], [], [], [], []]),
+      run: (connection) =>
+        connection.run('fire-schedules', {
+          ...{ fencedShards: reversed(SHARDS), epochs: SHARDS.map(() => 0), tenantIds: [], ids: [], shards: [] },
+          ...{ generations: [], expectedFireAtMs: [], nextFireAtMs: [], lastFireAtMs: [] },
+        }),
     }),
-  'renew-epochs': () => shardsOf('renew-epochs'),
-  'overtake-epochs': () => shardsOf('overtake-epochs'),
-  'cancel-messages': async () => ({
-    row: MESSAGE,
-    keys: await messages(),
-    run: (connection, ids) => connection.run('cancel-messages', [table.tenantId, ids, timestamp(table.clock.value)]),
-  }),
+  'renew-epochs': () => shardsOf((connection, held) => connection.run('renew-epochs', held)),
+  'overtake-epochs': () => shardsOf((connection, held) => connection.run('overtake-epochs', held)),
+  'cancel-messages': async () => {
+    const { tenantId, clock } = table;
+    const keys = await messages();
+    const params = { tenantId, ids: reversed(keys), nowMs: clock.value };
+    return { row: MESSAGE, keys, run: (connection) => connection.run('cancel-messages', params) };
+  },
   'take-dead-letters': async () => {
     const keys = await messages();
     await table.database.text(`update messages set state = 'failed', in_dlq = true where id = any($1)`, [keys]);
-    return { row: MESSAGE, keys, run: (connection, ids) => connection.run('take-dead-letters', [table.tenantId, ids]) };
+    const params = { tenantId: table.tenantId, ids: reversed(keys) };
+    return { row: MESSAGE, keys, run: (connection) => connection.run('take-dead-letters', params) };
   },
   'release-held': async () => {
     const keys = await messages({ scheduleId: 'released', overlap: 'queue', held: true });
     const of = KEYS.map((_, n) => `released-${n}`);
-    const values = [of.map(() => table.tenantId), of.reverse(), HIGHEST_ID];
-    return { row: MESSAGE, keys, run: (connection) => connection.run('release-held', values) };
+    const params = { tenantIds: of.map(() => table.tenantId), scheduleIds: reversed(of), untilId: HIGHEST_ID };
+    return { row: MESSAGE, keys, run: (connection) => connection.run('release-held', params) };
   },
   'expire-keys': async () => {
     const { keys, holders } = await keysOf('expiring');
-    const run: Lockers['run'] = (connection, some) =>
-      connection.run('expire-keys', [
-        some.map(() => table.tenantId),
-        some,
-        some.map((key) => holders.get(String(key))),
-        some.map(() => table.clock.value),
-      ]);
+    const run: Lockers['run'] = (connection) =>
+      connection.run('expire-keys', {
+        tenantIds: keys.map(() => table.tenantId),
+        keys: reversed(keys),
+        messageIds: reversed(keys).map((key) => holders.get(key) ?? ''),
+        expiresAtMs: keys.map(() => table.clock.value),
+      });
     return { row: KEY, keys, run };
   },
   'repoint-keys': async () => {
     const { keys, holders } = await keysOf('repointed');
-    const run: Lockers['run'] = (connection, some) => {
-      const from = some.map((key) => holders.get(String(key)));
-      return connection.run('repoint-keys', [some.map(() => table.tenantId), some, from, from]);
-    };
+    const ids = reversed(keys).map((key) => holders.get(key) ?? '');
+    const tenantIds = keys.map(() => table.tenantId);
+    const params = { tenantIds, keys: reversed(keys), fromIds: ids, toIds: ids };
+    const run: Lockers['run'] = (connection) => connection.run('repoint-keys', params);
     return { row: KEY, keys, run };
   },
 };
 
-async function shardsOf(name: string): Promise<Lockers> {
+async function shardsOf(
+  run: (connection: Queryable, held: Params<'renew-epochs'>) => Promise<unknown>,
+): Promise<Lockers> {
   await table.database.text(`update shards set node = 'n' where shard < 5`);
-  const run: Lockers['run'] = (connection, shards) => connection.run(name, ['n', shards, shards.map(() => 0)]);
-  return { row: SHARD, keys: SHARDS, run };
+  const held = { node: 'n', shards: reversed(SHARDS), epochs: SHARDS.map(() => 0) };
+  return { row: SHARD, keys: SHARDS, run: (connection) => run(connection, held) };
 }
 
 describe('issue 12, entry 12: rows are locked in the order of their keys', () => {
@@ -236,7 +251,7 @@ describe('issue 12, entry 7: statements lock the weeks that they need', () => {
   });
 
   it('looking for occurrences under way', async () => {
-    const values = [[table.tenantId], ['released-1'], lookUntil(table.clock.value)];
-    expect(await laterWeeks((connection) => connection.run('select-under-way', values))).toEqual([]);
+    const params = { tenantIds: [table.tenantId], ids: ['released-1'], untilId: lookUntil(table.clock.value) };
+    expect(await laterWeeks((connection) => connection.run('select-under-way', params))).toEqual([]);
   });
 });

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { processTime } from '../../../src/time/process-time.js';
 import { ShardLocks } from '../../../src/membership/shard-locks.js';
-import { ownRedis, type OwnStore } from '../../support/stores.js';
+import { ownRedis, type OwnStore } from '../../kit/stores.js';
 
 const LEASE_MS = 1_000;
 const SHARDS = [0, 1, 2, 3];

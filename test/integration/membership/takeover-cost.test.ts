@@ -20,8 +20,8 @@ import {
   supersedeEpochs,
   renewEpochs,
 } from '../../../src/postgres/shards/epochs.js';
-import { startTestNode, TEST_SHARDS, type TestNode } from '../../support/node.js';
-import { ownRedis, type OwnStore } from '../../support/stores.js';
+import { startTestNode, TEST_SHARDS, type TestNode } from '../../kit/node.js';
+import { ownRedis, type OwnStore } from '../../kit/stores.js';
 
 const SCHEDULES = 200_000;
 const FULL_SHARD = 9;

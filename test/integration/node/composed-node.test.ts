@@ -9,11 +9,11 @@ import type { Message } from '../../../src/domain/message.js';
 import { shardKeys } from '../../../src/redis/keys.js';
 import { ShardQueue } from '../../../src/redis/shard-queue.js';
 import { messageColumns, pending } from '../../../src/postgres/messages/message-columns.js';
-import { aMessage } from '../../support/messages.js';
-import { startTestNode, type TestNode } from '../../support/node.js';
-import type { Call } from '../../support/sink.js';
-import { ownRedis } from '../../support/stores.js';
-import { publish, rowOf, schedule, until, untilState } from '../../support/work.js';
+import { aMessage } from '../../kit/messages.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
+import type { Call } from '../../kit/sink.js';
+import { ownRedis } from '../../kit/stores.js';
+import { publish, rowOf, schedule, until, untilState } from '../../kit/work.js';
 
 const HOUR = 3_600_000;
 

@@ -2,10 +2,10 @@
 
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Family, type Figures, scrape } from '../../support/figures.js';
-import { startTestNode, type TestNode } from '../../support/node.js';
-import { ownPostgres } from '../../support/stores.js';
-import { publish, schedule, until, untilRows, untilState } from '../../support/work.js';
+import { type Family, type Figures, scrape } from '../../kit/figures.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
+import { ownPostgres } from '../../kit/stores.js';
+import { publish, schedule, until, untilRows, untilState } from '../../kit/work.js';
 
 let node: TestNode;
 let atFirst: Figures;

@@ -1,7 +1,7 @@
 // A whole node on real stores: what goes in comes out, once, on time, and is on the record.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestNode, type TestNode } from '../../support/node.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
 
 let node: TestNode;
 beforeAll(async () => {

@@ -8,10 +8,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startNode } from '../../../src/compose.js';
 import { type Config, configWith } from '../../../src/config.js';
 import type { Database } from '../../../src/postgres/database.js';
-import { migratedDatabase, openDatabase, TEST_SHARDS, TEST_TOKEN } from '../../support/node.js';
-import { stablePort } from '../../support/stable-port.js';
-import { type FreshDatabase, type OwnStore, ownRedis } from '../../support/stores.js';
-import { until } from '../../support/work.js';
+import { migratedDatabase, openDatabase, TEST_SHARDS, TEST_TOKEN } from '../../kit/node.js';
+import { stablePort } from '../../kit/stable-port.js';
+import { type FreshDatabase, type OwnStore, ownRedis } from '../../kit/stores.js';
+import { until } from '../../kit/work.js';
 
 let store: OwnStore;
 let fresh: FreshDatabase;

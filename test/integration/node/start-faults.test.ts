@@ -3,9 +3,9 @@
 import { describe, expect, it } from 'vitest';
 import { configWith } from '../../../src/config.js';
 import { startError } from '../../../src/compose/start-error.js';
-import { freshDatabase, freshRedis } from '../../support/stores.js';
-import { nodeProcess } from '../../support/node-process.js';
-import { stablePort } from '../../support/stable-port.js';
+import { freshDatabase, freshRedis } from '../../kit/stores.js';
+import { nodeProcess } from '../../kit/test-node-process.js';
+import { stablePort } from '../../kit/stable-port.js';
 
 async function lastWords(settings: Readonly<Record<string, string>>): Promise<{ said: string; code: number | null }> {
   const database = await freshDatabase();

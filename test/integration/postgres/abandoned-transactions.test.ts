@@ -6,7 +6,7 @@ import { transactionLimits } from '../../../src/compose/transaction-limits.js';
 import { Database, type Queryable } from '../../../src/postgres/database.js';
 import { connectionName, endAbandoned, grantEpochs } from '../../../src/postgres/shards/epochs.js';
 import { recordOutcomes } from '../../../src/postgres/messages/outcomes.js';
-import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../kit/messages.js';
 import { processTime } from '../../../src/time/process-time.js';
 
 const FORMER = 'former-00000001';

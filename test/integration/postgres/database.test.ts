@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Database } from '../../../src/postgres/database.js';
-import { freshDatabase, type FreshDatabase } from '../../support/stores.js';
+import { freshDatabase, type FreshDatabase } from '../../kit/stores.js';
 import { processTime } from '../../../src/time/process-time.js';
 
 let fresh: FreshDatabase;

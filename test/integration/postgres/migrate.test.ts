@@ -3,8 +3,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Database } from '../../../src/postgres/database.js';
 import { migrate } from '../../../src/postgres/migrate.js';
-import { openDatabase } from '../../support/node.js';
-import { freshDatabase, type FreshDatabase } from '../../support/stores.js';
+import { openDatabase } from '../../kit/node.js';
+import { freshDatabase, type FreshDatabase } from '../../kit/stores.js';
 
 const DAY = 86_400_000;
 const nowMs = Date.now();

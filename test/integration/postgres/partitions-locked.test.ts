@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Maintenance } from '../../../src/postgres/maintenance.js';
 import { dropOldPartitions, ensurePartitions, weekStartMs } from '../../../src/postgres/partitions.js';
-import { openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { openRecorder, type OpenRecorder } from '../../kit/messages.js';
 import { processTime } from '../../../src/time/process-time.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;

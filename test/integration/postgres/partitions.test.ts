@@ -13,7 +13,7 @@ import {
   weekStartMs,
   withPartitions,
 } from '../../../src/postgres/partitions.js';
-import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../kit/messages.js';
 import { processTime } from '../../../src/time/process-time.js';
 
 const DAY = 86_400_000;

@@ -7,8 +7,8 @@ import { grantEpochs } from '../../../src/postgres/shards/epochs.js';
 import { type Fire, recordFires } from '../../../src/postgres/schedules/fires.js';
 import type { NewMessage } from '../../../src/postgres/messages/message-columns.js';
 import { changeScheduleState, saveSchedule } from '../../../src/postgres/schedules/schedules.js';
-import { openDatabase } from '../../support/node.js';
-import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { openDatabase } from '../../kit/node.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../kit/messages.js';
 
 const SHARD = 3;
 const SECOND = 1_000;
@@ -124,7 +124,7 @@ describe('a fire', () => {
     expect((await table.recorder.fire(fireOf(edited))).result).toBe('changed');
 
     const deleted = await save('deleted', {});
-    await table.database.run('delete-schedule', [deleted.tenantId, deleted.id]);
+    await table.database.run('delete-schedule', { tenantId: deleted.tenantId, id: deleted.id });
     expect((await table.recorder.fire(fireOf(deleted))).result).toBe('changed');
     expect(await rows(paused)).toEqual([{ state: 'skipped', reason: 'paused', held: false }]);
     for (const one of [edited, deleted]) expect(await rows(one)).toEqual([]);

@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KeyClaim } from '../../../src/postgres/messages/accepts.js';
 import { Recorder } from '../../../src/postgres/messages/recorder.js';
-import { openDatabase } from '../../support/node.js';
-import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { openDatabase } from '../../kit/node.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../kit/messages.js';
 import { processTime } from '../../../src/time/process-time.js';
 
 let table: OpenRecorder;

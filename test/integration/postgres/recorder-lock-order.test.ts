@@ -2,11 +2,10 @@
 // of another is tried again.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { timestamp } from '../../../src/postgres/messages/message-columns.js';
 import { recordOutcomes } from '../../../src/postgres/messages/outcomes.js';
-import { sql } from '../../../src/postgres/sql.js';
-import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
-import { openDatabase } from '../../support/node.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../kit/messages.js';
+import { openDatabase } from '../../kit/node.js';
+import { planOf } from '../../kit/plans.js';
 
 let table: OpenRecorder;
 beforeAll(async () => {
@@ -23,25 +22,20 @@ async function accepted(key: string): Promise<string> {
 /** What is locked comes sorted, from a sort or from the partitions' indexes (by tenant and id) in turn. */
 const IN_ORDER = /LockRows\s+->\s+(?:Sort|Merge Append|Append|Index Scan using messages_\d+_tenant_id_id_idx)/;
 
-async function plan(name: string, values: unknown[]): Promise<string> {
-  const lines = await table.database.text<{ 'QUERY PLAN': string }>(`explain (costs off) ${sql(name)}`, values);
-  return lines.map((line) => line['QUERY PLAN']).join('\n');
-}
-
 it('a cancel locks messages in the order of their ids', async () => {
   const ids = [await accepted('one'), await accepted('two')].reverse();
-  const values = [table.tenantId, ids, timestamp(Date.now())];
-  expect(await plan('cancel-messages', values)).toMatch(IN_ORDER);
-  expect(await table.database.run('cancel-messages', values)).toHaveLength(2);
-  expect(await table.database.run('cancel-messages', values)).toEqual([]);
+  const params = { tenantId: table.tenantId, ids, nowMs: Date.now() };
+  expect(await planOf(table.database, '(costs off)', 'cancel-messages', params)).toMatch(IN_ORDER);
+  expect(await table.database.run('cancel-messages', params)).toHaveLength(2);
+  expect(await table.database.run('cancel-messages', params)).toEqual([]);
 });
 
 it('keys expire in the order in which they are claimed', async () => {
   const ids = [await accepted('b'), await accepted('a')];
-  const times = ids.map(() => timestamp(Date.now()));
-  const values = [ids.map(() => table.tenantId), ['b', 'a'], ids, times];
-  expect(await plan('expire-keys', values)).toMatch(IN_ORDER);
-  await table.database.run('expire-keys', values);
+  const columns = { tenantIds: ids.map(() => table.tenantId), keys: ['b', 'a'], messageIds: ids };
+  const params = { ...columns, expiresAtMs: ids.map(() => Date.now()) };
+  expect(await planOf(table.database, '(costs off)', 'expire-keys', params)).toMatch(IN_ORDER);
+  await table.database.run('expire-keys', params);
   const rows = await table.database.text('select key from idempotency_keys where expires_at is not null order by key');
   expect(rows).toEqual([{ key: 'a' }, { key: 'b' }]);
 });

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Message } from '../../../src/domain/message.js';
 import { confirmCancels } from '../../../src/postgres/messages/cancels.js';
-import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../kit/messages.js';
 
 let table: OpenRecorder;
 beforeAll(async () => {
@@ -31,7 +31,7 @@ async function attempts(message: Message): Promise<unknown[]> {
 }
 
 async function cancel(message: Message): Promise<void> {
-  await table.database.run('cancel-messages', [message.tenantId, [message.id], new Date().toISOString()]);
+  await table.database.run('cancel-messages', { tenantId: message.tenantId, ids: [message.id], nowMs: Date.now() });
 }
 
 const failed = { state: 'failed', attempt: 4 } as const;

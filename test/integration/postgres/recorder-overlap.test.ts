@@ -4,8 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Message } from '../../../src/domain/message.js';
 import { messageColumns } from '../../../src/postgres/messages/message-columns.js';
 import { lookUntil, releaseHeld } from '../../../src/postgres/messages/outcomes.js';
-import { sql } from '../../../src/postgres/sql.js';
-import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../support/messages.js';
+import { planOf } from '../../kit/plans.js';
+import { aMessage, anOutcome, openRecorder, type OpenRecorder } from '../../kit/messages.js';
 
 let table: OpenRecorder;
 let count = 0;
@@ -99,11 +99,8 @@ describe('a claimed schedule', () => {
 
   it('reads no message where its policy is "allow"', async () => {
     await saveSchedule(scheduleId, 'allow');
-    const plan = await table.database.text<{ 'QUERY PLAN': string }>(
-      `explain (costs off) ${sql('select-schedules-to-fire')}`,
-      [[table.tenantId], [scheduleId]],
-    );
-    const lines = plan.map((row) => row['QUERY PLAN']);
-    expect(lines.filter((line) => line.includes(' on messages'))).toEqual([]);
+    const keys = { tenantIds: [table.tenantId], ids: [scheduleId] };
+    const plan = await planOf(table.database, '(costs off)', 'select-schedules-to-fire', keys);
+    expect(plan.split('\n').filter((line) => line.includes(' on messages'))).toEqual([]);
   });
 });

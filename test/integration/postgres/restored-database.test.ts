@@ -1,7 +1,7 @@
 // A table that is older than Redis, as after a backup was restored: the shards are taken nevertheless and filled from PostgreSQL.
 
 import { expect, it } from 'vitest';
-import { startTestNode } from '../../support/node.js';
+import { startTestNode } from '../../kit/node.js';
 
 it('takes shards whose queue has newer epochs than PostgreSQL, and delivers', async () => {
   const before = await startTestNode();

@@ -1,7 +1,7 @@
 // Claiming and ending claims: who may, what a claim brings, and what is left of one that lapsed.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { claims, entry, EPOCH, HOUR, openQueue, type OpenQueue } from '../../support/queue.js';
+import { claims, entry, EPOCH, HOUR, openQueue, type OpenQueue } from '../../kit/queue.js';
 
 let open: OpenQueue;
 let shard = 0;

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openRedis } from '../../../src/redis/connect.js';
 import { scheduleEntry } from '../../../src/redis/keys.js';
 import { Enqueuer } from '../../../src/redis/enqueuer.js';
-import { entry, HOUR, openQueue, type OpenQueue } from '../../support/queue.js';
+import { entry, HOUR, openQueue, type OpenQueue } from '../../kit/queue.js';
 import { processTime } from '../../../src/time/process-time.js';
 
 const SHARD = 3;

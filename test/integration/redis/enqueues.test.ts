@@ -3,8 +3,8 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { scheduleEntry } from '../../../src/redis/keys.js';
-import { ownRedis, type OwnStore } from '../../support/stores.js';
-import { claims, entry, EPOCH, HOUR, openQueue, type OpenQueue } from '../../support/queue.js';
+import { ownRedis, type OwnStore } from '../../kit/stores.js';
+import { claims, entry, EPOCH, HOUR, openQueue, type OpenQueue } from '../../kit/queue.js';
 
 let open: OpenQueue;
 let shard = 0;

@@ -2,10 +2,10 @@
 
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { startTestNode, type TestNode } from '../../support/node.js';
-import { claims, entry, EPOCH, openQueue, type OpenQueue } from '../../support/queue.js';
-import { ownRedis, type OwnStore } from '../../support/stores.js';
-import { publish, schedule, until, untilRows, untilState } from '../../support/work.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
+import { claims, entry, EPOCH, openQueue, type OpenQueue } from '../../kit/queue.js';
+import { ownRedis, type OwnStore } from '../../kit/stores.js';
+import { publish, schedule, until, untilRows, untilState } from '../../kit/work.js';
 
 /** What is late by less than this was not left to a sweep that comes once a minute. */
 const LATE_MS = 2_500;

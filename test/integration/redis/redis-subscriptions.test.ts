@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Channels } from '../../../src/redis/channels.js';
 import { createRedis, createSubscriber, openRedis } from '../../../src/redis/connect.js';
 import { Subscriptions } from '../../../src/redis/subscriptions.js';
-import { freshRedis, ownRedis, type OwnStore } from '../../support/stores.js';
+import { freshRedis, ownRedis, type OwnStore } from '../../kit/stores.js';
 import { processTime } from '../../../src/time/process-time.js';
 
 const TIMEOUT_MS = 300;

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { scheduleEntry } from '../../../src/redis/keys.js';
-import { claims, entry, EPOCH, HOUR, openQueue, type OpenQueue } from '../../support/queue.js';
+import { claims, entry, EPOCH, HOUR, openQueue, type OpenQueue } from '../../kit/queue.js';
 
 let open: OpenQueue;
 let shard = 0;

@@ -1,7 +1,7 @@
 // What a cancel leaves behind, and that it goes by itself.
 
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openQueue, type OpenQueue } from '../../support/queue.js';
+import { openQueue, type OpenQueue } from '../../kit/queue.js';
 
 const TOMBSTONE_MS = 60_000;
 

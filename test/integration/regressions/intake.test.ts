@@ -7,9 +7,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ID_RANDOM_BYTES, messageId } from '../../../src/domain/ids.js';
 import { shardOfMessage } from '../../../src/domain/shard.js';
 import { messageColumns, pending } from '../../../src/postgres/messages/message-columns.js';
-import { aMessage } from '../../support/messages.js';
-import { startTestNode, type TestNode } from '../../support/node.js';
-import { expectInvariants, publish, rowOf, untilState } from '../../support/work.js';
+import { aMessage } from '../../kit/messages.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
+import { expectInvariants, publish, rowOf, untilState } from '../../kit/work.js';
 
 /** Bytes that are no text: NUL, half of a surrogate pair, a lone continuation byte. */
 const NO_TEXT = Buffer.from([0x61, 0x00, 0xed, 0xa0, 0x80, 0x80, 0xff, 0x0d, 0x0a, 0x00]);

@@ -3,7 +3,7 @@
 
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestNode, type TestNode } from '../../support/node.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
 
 let node: TestNode;
 beforeAll(async () => {

@@ -2,8 +2,8 @@
 // A node that was down for an hour is made by putting the schedule back by an hour while the node is stopped.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestNode, type TestNode } from '../../support/node.js';
-import { expectInvariants, rowsOf, schedule, scheduleOf, until, untilRows, type Row } from '../../support/work.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
+import { expectInvariants, rowsOf, schedule, scheduleOf, until, untilRows, type Row } from '../../kit/work.js';
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;

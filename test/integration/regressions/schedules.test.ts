@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRedis, openRedis } from '../../../src/redis/connect.js';
 import { shardKeys, scheduleEntry } from '../../../src/redis/keys.js';
 import { shardOfSchedule } from '../../../src/domain/shard.js';
-import { startTestNode, type TestNode } from '../../support/node.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
 import {
   cronAt,
   expectInvariants,
@@ -18,7 +18,7 @@ import {
   untilRows,
   untilState,
   type Metronome,
-} from '../../support/work.js';
+} from '../../kit/work.js';
 import { processTime } from '../../../src/time/process-time.js';
 
 const EACH_SECOND = '* * * * * *';

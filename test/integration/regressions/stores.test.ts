@@ -2,18 +2,9 @@
 
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestNode, type TestNode } from '../../support/node.js';
-import { ownPostgres, ownRedis, type OwnStore } from '../../support/stores.js';
-import {
-  expectInvariants,
-  publish,
-  rowOf,
-  rowsOf,
-  schedule,
-  until,
-  untilRows,
-  untilState,
-} from '../../support/work.js';
+import { startTestNode, type TestNode } from '../../kit/node.js';
+import { ownPostgres, ownRedis, type OwnStore } from '../../kit/stores.js';
+import { expectInvariants, publish, rowOf, rowsOf, schedule, until, untilRows, untilState } from '../../kit/work.js';
 import { shardKeys } from '../../../src/redis/keys.js';
 
 let stores: { redis: OwnStore; postgres: OwnStore };

@@ -19,6 +19,7 @@ const schedule: Schedule = {
   labels: ['night', 'billing'],
   callback: 'https://example.com/cb',
   state: 'active',
+  isPaused: false,
   generation: 3,
   misfire: 'all',
   misfireWindow: 21_600_000,

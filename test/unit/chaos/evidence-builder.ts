@@ -1,5 +1,6 @@
 /** Small hand-made evidence for the checker: a good run that tests then spoil. */
-import type { Call, Evidence, Life, MessageRecord, Publish } from '../../../scripts/chaos/evidence.js';
+import type { Life } from '../../kit/node-process.js';
+import type { Call, Evidence, MessageRecord, Publish } from '../../../scripts/chaos/evidence.js';
 
 /** When the runs of these tests begin: a whole minute. */
 export const T0 = Date.UTC(2026, 10, 29, 12, 0, 0);

@@ -1,7 +1,7 @@
 // Issue 11, A9 and B6: whatever a line of a foreign format is made of, nothing of it is lost in silence, and nothing of it ends or holds up the import.
 
 import { describe, expect, it } from 'vitest';
-import { runCli } from '../../support/cli.js';
+import { runCli } from '../../kit/cli.js';
 
 const BULLMQ = ['--bullmq', '--destination-template', 'https://app.test/{name}'];
 const CRONTAB = ['--crontab', '--time-zone', 'UTC', '--destination-template', 'https://app.test/{name}'];

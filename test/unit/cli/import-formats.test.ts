@@ -1,7 +1,7 @@
 // What an import makes of crontabs, of QStash's schedules and of BullMQ's job schedulers, line by line.
 
 import { describe, expect, it } from 'vitest';
-import { runCli, type CliResult } from '../../support/cli.js';
+import { runCli, type CliResult } from '../../kit/cli.js';
 
 async function dryRun(lines: readonly (string | object)[], ...args: string[]): Promise<CliResult & { items: Item[] }> {
   const input = Buffer.from(lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n'));

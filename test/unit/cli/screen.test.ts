@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCli, type CliResult } from '../../support/cli.js';
+import { runCli, type CliResult } from '../../kit/cli.js';
 
 const HOSTILE = 'a\u001b[2J\u001b]0;t\u0007\r\b\u007f\u0090\u009b31m\u061c\u200e\u200f\u202e\u2066\ud800\u2028z';
 const OBEYED = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;

@@ -212,3 +212,19 @@ describe('two definitions', () => {
     );
   });
 });
+
+// Issue 13, 5: found by the simulation. What was due by the later change was recorded as passed over, and then fired.
+describe('a change that is committed after one that began later', () => {
+  const updatedAtMs = nowMs + 2 * MINUTE;
+  const afterThat = minuteMs + 2 * MINUTE;
+
+  it('counts a new calendar from that one', () => {
+    const existing = schedule({ cron: '*/5 * * * *', updatedAtMs });
+    expect(stateAfterSave(existing, definition(), nowMs)).toEqual({ state: 'active', nextFireAtMs: afterThat });
+  });
+
+  it('resumes after that one', () => {
+    const paused = schedule({ state: 'paused', nextFireAtMs: null, updatedAtMs });
+    expect(stateAfterResume(paused, nowMs)).toEqual({ state: 'active', nextFireAtMs: afterThat });
+  });
+});

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { decodePayload, encodePayload } from '../../../src/redis/payload.js';
 import { fromDeliveryOptions, toDeliveryOptions } from '../../../src/postgres/messages/delivery-options.js';
-import { aMessage } from '../../support/messages.js';
+import { aMessage } from '../../kit/messages.js';
 
 it('carries a depth and the message that a callback repeats', () => {
   const message = aMessage({ depth: 3, sourceOf: '0195d0c0aaaa7bbb8ccc000000000001' });

@@ -104,9 +104,7 @@ function Attempts({ run }: { run: RunDetail }): JSX.Element {
               <p class="quiet">
                 <Exactly at={attempt.startedAt} />
                 {attempt.node !== undefined && ` · by ${attempt.node}`}
-                {attempt.startedAt !== undefined &&
-                  attempt.endedAt !== undefined &&
-                  ` · took ${span(Date.parse(attempt.endedAt) - Date.parse(attempt.startedAt))}`}
+                {` · took ${span(Date.parse(attempt.endedAt) - Date.parse(attempt.startedAt))}`}
               </p>
               {attempt.response !== undefined && (
                 <details>

@@ -6,7 +6,7 @@ import { migrate } from '../../src/postgres/migrate.js';
 import { partitionBounds } from '../../src/postgres/maintenance.js';
 import { judge, type Case, type EverySecond, type Verdict, WITNESS } from './judge.js';
 import { migratedDatabase, openDatabase, TEST_SHARDS } from './node.js';
-import { nodeProcess, type NodeProcess } from './node-process.js';
+import { nodeProcess, type TestNodeProcess } from './test-node-process.js';
 import { startReceiver, type Receiver } from './receiver.js';
 import { freshRedis } from './stores.js';
 
@@ -40,7 +40,7 @@ export interface Trickle {
 }
 
 export interface CrashScenario {
-  readonly node: NodeProcess;
+  readonly node: TestNodeProcess;
   readonly receiver: Receiver;
   readonly databaseUrl: string;
   /** Ids of the messages that the API accepted. */
@@ -106,7 +106,7 @@ const POLL_MS = 50;
 const ON_TIME_MS = 900;
 
 class Scenario implements CrashScenario {
-  readonly node: NodeProcess;
+  readonly node: TestNodeProcess;
   readonly receiver: Receiver;
   readonly databaseUrl: string;
   readonly accepted: string[] = [];
@@ -115,7 +115,7 @@ class Scenario implements CrashScenario {
   readonly #pool: pg.Pool;
   #seconds: EverySecond[] = [];
 
-  constructor(node: NodeProcess, receiver: Receiver, databaseUrl: string, drop: () => Promise<void> | undefined) {
+  constructor(node: TestNodeProcess, receiver: Receiver, databaseUrl: string, drop: () => Promise<void> | undefined) {
     this.node = node;
     this.receiver = receiver;
     this.databaseUrl = databaseUrl;

@@ -67,6 +67,6 @@ const handlers = {
   log: ({ from }) => ({ rows: calls.slice(from, from + CHUNK), total: calls.length }),
 };
 
-process.on('message', ({ id, what, ...rest }) => process.send({ id, result: handlers[what](rest) }));
+process.on('message', ({ id, what, given }) => process.send({ id, result: handlers[what](given) }));
 process.on('disconnect', () => process.exit(0));
 server.listen(0, '127.0.0.1', 4_096, () => process.send({ id: 0, result: { port: server.address().port } }));

@@ -1,7 +1,6 @@
 /** The receiver of crash tests: a process of its own whose record of calls is what nodes are judged by. */
-import { fork, type ChildProcess } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ChildChannel } from './child-channel.js';
 
 /** One call as the receiver saw it; times by the machine's clock, which is Redis's as well. */
 export interface ReceivedCall {
@@ -31,15 +30,14 @@ export interface Receiver {
   stop(): Promise<void>;
 }
 
-const PROGRAM = fileURLToPath(new URL('./receiver-process.mjs', import.meta.url));
+const PROGRAM = new URL('./receiver-process.mjs', import.meta.url);
 const POLL_MS = 20;
 
 type Row = [string, number, string, string, string, number, number, number];
 
 export async function startReceiver(): Promise<Receiver> {
-  const child = fork(PROGRAM, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], execArgv: [] });
-  const channel = new Channel(child);
-  const { port } = (await channel.first) as { port: number };
+  const channel = new ChildChannel(PROGRAM);
+  const { port } = (await channel.up) as { port: number };
   const counts = async (path = ''): Promise<{ calls: number; open: number }> => {
     const reply = (await channel.ask('counts')) as { calls: number; open: Record<string, number> };
     const matching = Object.entries(reply.open).filter(([of]) => of.startsWith(path));
@@ -74,46 +72,6 @@ export async function startReceiver(): Promise<Receiver> {
     },
     stop: () => channel.end(),
   };
-}
-
-/** Questions and answers over IPC. */
-class Channel {
-  readonly first: Promise<unknown>;
-  readonly #child: ChildProcess;
-  readonly #asked = new Map<number, { resolve: (result: unknown) => void; reject: (error: Error) => void }>();
-  #lastId = 0;
-
-  constructor(child: ChildProcess) {
-    this.#child = child;
-    this.first = this.#await(0);
-    child.on('message', (message) => {
-      const { id, result } = message as { id: number; result: unknown };
-      this.#asked.get(id)?.resolve(result);
-      this.#asked.delete(id);
-    });
-    child.on('exit', (code, signal) => {
-      for (const { reject } of this.#asked.values()) reject(new Error(`the receiver ended: ${code ?? signal}`));
-      this.#asked.clear();
-    });
-  }
-
-  ask(what: string, rest: object = {}): Promise<unknown> {
-    const id = ++this.#lastId;
-    const answer = this.#await(id);
-    this.#child.send({ id, what, ...rest });
-    return answer;
-  }
-
-  async end(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    const ended = new Promise((resolve) => this.#child.once('exit', resolve));
-    this.#child.kill('SIGKILL');
-    await ended;
-  }
-
-  #await(id: number): Promise<unknown> {
-    return new Promise((resolve, reject) => this.#asked.set(id, { resolve, reject }));
-  }
 }
 
 function callOf([

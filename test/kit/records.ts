@@ -10,11 +10,12 @@ import type { CallbackSpec, MessageKind, MessageState } from '../../src/domain/m
 import type { DeadLetterRetry, Intake } from '../../src/intake/intake.js';
 import { Database } from '../../src/postgres/database.js';
 import type { DeliveryOptions } from '../../src/postgres/messages/delivery-options.js';
-import { messageColumns, pending, timestamp } from '../../src/postgres/messages/message-columns.js';
+import { messageColumns, pending } from '../../src/postgres/messages/message-columns.js';
 import { ReadPool, type BoundedReads, type ReadSettings } from '../../src/postgres/reads.js';
 import { migrate } from '../../src/postgres/migrate.js';
 import { NO_FIGURES } from './figures.js';
 import { freshDatabase } from './stores.js';
+import { timestamp } from './timestamp.js';
 import { processTime } from '../../src/time/process-time.js';
 
 export const SECOND = 1_000;
@@ -179,19 +180,19 @@ export class Records {
 
   async insertAttempts(messageIdGiven: MessageId, ...attempts: AttemptSpec[]): Promise<void> {
     for (const attempt of attempts) {
-      await this.database.run('insert-attempts', [
-        [messageIdGiven],
-        [attempt.attempt],
-        [this.tenants[0]],
-        [timestamp(attempt.startedAtMs)],
-        [timestamp(attempt.finishedAtMs)],
-        [attempt.status ?? null],
-        [attempt.error ?? null],
-        [attempt.headers == null ? null : JSON.stringify(attempt.headers)],
-        [attempt.body ?? null],
-        [timestamp(attempt.nextAttemptAtMs ?? null)],
-        ['node-1'],
-      ]);
+      await this.database.run('insert-attempts', {
+        messageIds: [messageIdGiven],
+        attempts: [attempt.attempt],
+        tenantIds: [this.tenants[0]],
+        startedAtMs: [attempt.startedAtMs],
+        finishedAtMs: [attempt.finishedAtMs],
+        statuses: [attempt.status ?? null],
+        errors: [attempt.error ?? null],
+        headers: [attempt.headers == null ? null : JSON.stringify(attempt.headers)],
+        bodies: [attempt.body ?? null],
+        nextAttemptAtMs: [attempt.nextAttemptAtMs ?? null],
+        nodes: ['node-1'],
+      });
     }
   }
 
@@ -303,8 +304,8 @@ class DatabaseIntake implements Pick<Intake, 'cancel' | 'retryDeadLetters'> {
   ) {}
 
   async cancel(tenantId: number, ids: readonly MessageId[]): Promise<MessageId[]> {
-    const values = [tenantId, ids, timestamp(this.clock.nowMs())];
-    return (await this.database.run<{ id: string }>('cancel-messages', values)).map((row) => fromUuid(row.id));
+    const rows = await this.database.run('cancel-messages', { tenantId, ids, nowMs: this.clock.nowMs() });
+    return rows.map((row) => fromUuid(row.id));
   }
 
   async retryDeadLetters(
@@ -312,7 +313,7 @@ class DatabaseIntake implements Pick<Intake, 'cancel' | 'retryDeadLetters'> {
     retries: readonly DeadLetterRetry[],
   ): Promise<{ from: string; to: string }[]> {
     const from = retries.map((retry) => retry.from);
-    const rows = await this.database.run<{ id: string }>('take-dead-letters', [tenantId, from]);
+    const rows = await this.database.run('take-dead-letters', { tenantId, ids: from });
     const taken = new Set(rows.map((row) => fromUuid(row.id)));
     const due = retries.filter((retry) => taken.has(retry.from));
     await this.database.run('insert-messages', messageColumns(due.map((retry) => pending(retry.message))));

@@ -1,5 +1,6 @@
-/** Questions and answers with a child process over IPC: the receiver and the paths run apart, so that nothing here can slow them. */
+/** Questions and answers with a child process over IPC: receivers and network paths run apart, so that nothing here can slow them. */
 import { fork, type ChildProcess } from 'node:child_process';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export class ChildChannel {
@@ -9,21 +10,22 @@ export class ChildChannel {
   readonly #asked = new Map<number, { resolve: (result: unknown) => void; reject: (error: Error) => void }>();
   #lastId = 0;
 
-  /** `program` is a file beside this one, as compiled. */
-  constructor(program: string) {
-    const file = fileURLToPath(new URL(program, import.meta.url));
+  /** `program` is a compiled module. */
+  constructor(program: URL) {
+    const file = fileURLToPath(program);
+    const name = path.basename(file);
     // A session of its own: Ctrl-C in the terminal is ours to handle.
     this.#child = fork(file, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'], execArgv: [], detached: true });
     this.up = this.#expect(0);
     this.#child.on('message', (message) => {
-      const { id, result, fault } = message as { id: number; result: unknown; fault?: string };
+      const { id, result, error } = message as { id: number; result: unknown; error?: string };
       const asked = this.#asked.get(id);
       this.#asked.delete(id);
-      if (fault === undefined) asked?.resolve(result);
-      else asked?.reject(new Error(`${program}: ${fault}`));
+      if (error === undefined) asked?.resolve(result);
+      else asked?.reject(new Error(`${name}: ${error}`));
     });
     this.#child.on('exit', (code, signal) => {
-      for (const { reject } of this.#asked.values()) reject(new Error(`${program} ended: ${code ?? signal}`));
+      for (const { reject } of this.#asked.values()) reject(new Error(`${name} ended: ${code ?? signal}`));
       this.#asked.clear();
     });
   }
@@ -59,7 +61,7 @@ export function answerParent(
       try {
         send({ id, result: await handlers[what]?.(given) });
       } catch (error) {
-        send({ id, fault: String(error) });
+        send({ id, error: String(error) });
       }
     })();
   });

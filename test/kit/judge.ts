@@ -7,6 +7,7 @@
  * else arrives twice is a fault, unless the call before it was answered with a failure: that is a retry.
  */
 import pg from 'pg';
+
 import type { Life } from './node-process.js';
 import type { ReceivedCall } from './receiver.js';
 

@@ -1,0 +1,2 @@
+-- What the cluster was made with.
+select shards from cluster
