@@ -1,4 +1,4 @@
-// A node: its clients and its port in the network, around the parts that compose/assemble-node.ts puts together.
+// A node: its clients and its listener, around the core that compose/assemble-node.ts builds.
 
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
@@ -24,25 +24,28 @@ import { NodeMetrics } from './telemetry/metrics.js';
 import { atMost, pause } from './time/waiting.js';
 
 export interface Node {
-  /** Where the API listens, as http://host:port. */
+  /** The address of the API, as http://host:port. */
   readonly url: string;
-  /** Drains, hands everything back and ends. May be called again; then it waits for the same end. */
+  /** Drains, hands over every shard and stops. May be called again; then it waits for the same end. */
   stop(): Promise<void>;
 }
 
-/** How long a stopping node waits for its answers to go out. */
+/** How long a stopping node waits for its answers to be sent. */
 const CLOSE_MS = 2_000;
 
 const random = pooledRandom();
 const time = processTime;
 
-/** Starts a node: migrates, takes its shards, listens. Throws when a store cannot be reached or does not fit the settings. */
+/**
+ * Starts a node: migrates, acquires its shards, listens. Throws when a store cannot be reached or does not match the
+ * settings.
+ */
 export async function startNode(config: Config, log: Logger): Promise<Node> {
   const closers = new Closers(log);
   try {
     return await startWith(config, log, closers);
   } catch (error) {
-    // What cannot be closed was told; why the node did not start is what the caller is to know.
+    // Failures of closing were logged; the caller gets the reason why the node did not start.
     await closers.close().catch(() => undefined);
     throw error;
   }
@@ -61,7 +64,7 @@ async function startWith(config: Config, log: Logger, closers: Closers): Promise
   const maintenance = makeMaintenance(ports, clocks);
   closers.add('maintenance', () => maintenance.stop());
   const core = assembleNode(ports);
-  closers.add('the part in the cluster', () => core.stop());
+  closers.add('the membership of the cluster', () => core.stop());
   watchLevels(metrics, { ...core, redis: clients.redis, clocks });
   const served = await serve({ ports, stores, core, stats, metrics, closers });
   maintenance.start();
@@ -84,7 +87,7 @@ async function startWith(config: Config, log: Logger, closers: Closers): Promise
   return { url, stop: () => (stopped ??= stop()) };
 }
 
-interface Surroundings {
+interface Dependencies {
   readonly config: Config;
   readonly log: Logger;
   readonly identity: string;
@@ -94,12 +97,12 @@ interface Surroundings {
   readonly closers: Closers;
 }
 
-function makePorts({ config, log, identity, stores, stats: diary, metrics, closers }: Surroundings): NodePorts {
+function makePorts({ config, log, identity, stores, stats, metrics, closers }: Dependencies): NodePorts {
   const { pools, clients, clock } = stores;
   const http = createHttpClient({
     time,
     allowPrivate: config.CARILLON_ALLOW_PRIVATE_DESTINATIONS,
-    // Who may open one is decided before (actor/admission.ts), for each tenant by itself.
+    // actor/admission.ts decides beforehand, per tenant, who may open one.
     connectionsPerOrigin: config.CARILLON_CONCURRENCY,
     keepBytes: config.CARILLON_RESPONSE_KEPT_BYTES,
     maxResponseHeaderBytes: config.CARILLON_RESPONSE_HEADER_MAX_BYTES,
@@ -119,7 +122,7 @@ function makePorts({ config, log, identity, stores, stats: diary, metrics, close
     random,
     http,
     log,
-    hooks: makeHooks(metrics, diary, clock, log),
+    hooks: makeHooks(metrics, stats, clock, log),
   };
 }
 
@@ -136,12 +139,12 @@ function makeMaintenance({ database, clock, config, log }: NodePorts, clocks: Cl
 
 interface Served {
   readonly port: number;
-  /** From now on the node says that it leaves. */
+  /** Makes the node report that it is leaving. */
   stopping(): void;
 }
 
-/** Listens, then joins the cluster: a node that cannot listen must not take the shards from one that can. */
-async function serve(given: {
+/** Listens, then joins the cluster: a node that cannot listen must not acquire shards from one that can. */
+async function serve(parts: {
   ports: NodePorts;
   stores: Stores;
   core: NodeCore;
@@ -149,7 +152,7 @@ async function serve(given: {
   metrics: NodeMetrics;
   closers: Closers;
 }): Promise<Served> {
-  const { ports, stores, core, stats, metrics, closers } = given;
+  const { ports, stores, core, stats, metrics, closers } = parts;
   const { config, log, identity, clock, redis } = ports;
   const state = { stopping: false, joined: false };
   const app = buildApp({
@@ -189,7 +192,7 @@ function readiness(
   return { ok: true, shards: { served: servedShards(membership, holder), total: config.CARILLON_SHARDS } };
 }
 
-/** What the API tells about the cluster. */
+/** The cluster as the API reports it. */
 function clusterView(identity: string, { membership, channels }: NodeCore): ClusterView {
   return {
     members: () => membership.view?.members ?? [],

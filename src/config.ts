@@ -9,9 +9,8 @@ import { type Config, type Setting, type SettingName, SETTINGS } from './setting
 export { type Config, type SettingName, SETTINGS } from './settings.js';
 
 /**
- * Reads the settings from environment variables.
- * Throws one CarillonError that names every fault: unknown `CARILLON_` names (with the nearest known one), values out of bounds,
- * and settings whose relation to each other cannot work.
+ * Reads the settings from environment variables. Throws one CarillonError that names every fault: unknown `CARILLON_`
+ * names (with the nearest known one), values out of bounds, and settings whose relation to each other cannot work.
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const problems = unknownNames(environment);
@@ -125,7 +124,7 @@ export function lockServerUrls(config: Config): string[] {
   return listed(config.CARILLON_LOCK_REDIS_URLS);
 }
 
-/** Names that belong to the surroundings (tests, launcher), not to a node. */
+/** Names that the tests and the launcher use, not a node. */
 const FOREIGN_NAME = /^CARILLON_(TEST|BENCH|CHAOS)_/;
 
 function unknownNames(environment: Readonly<Record<string, string | undefined>>): string[] {

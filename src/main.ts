@@ -9,7 +9,8 @@ import { startError } from './compose/start-error.js';
 import { createLogger, UNHANDLED_REJECTION } from './telemetry/logger.js';
 import { processTime } from './time/process-time.js';
 
-// Name look-ups block a thread of libuv's pool each: with the default of four, a few dead domains would hold up the others.
+// Name look-ups block a thread of libuv's pool each: with the default of four, a few dead domains would hold up the
+// others.
 process.env.UV_THREADPOOL_SIZE ??= '16';
 
 function configOrExit(): Config {
@@ -28,7 +29,9 @@ function exitOn(problem: string | null, log: Logger): void {
   process.exit(1);
 }
 
-/** A promise that nobody handled is an error of ours, and no reason to end a node and leave its shards to the others. */
+/**
+ * A promise that nobody handled is an error of ours, and no reason to end a node and leave its shards to the others.
+ */
 function reportUnhandled(log: Logger): void {
   process.on('unhandledRejection', (error) => {
     log.error({ err: error }, UNHANDLED_REJECTION);
@@ -57,7 +60,7 @@ function stopOn(signal: NodeJS.Signals, node: Promise<Node>, config: Config, log
   });
 }
 
-/** Starts a node as the environment says, and ends the process when it is told to, or cannot. */
+/** Starts a node from the environment, and ends the process on a signal, or when the node cannot start. */
 export function main(): void {
   const config = configOrExit();
   const log = createLogger(config.CARILLON_NODE_NAME, config.CARILLON_LOG_LEVEL);

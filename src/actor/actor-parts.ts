@@ -1,4 +1,4 @@
-// What the actors of a node are made of and share; compose makes it, tests make their own.
+// The dependencies that the actors of a node share. compose builds them, tests build their own.
 
 import type { Logger } from 'pino';
 import type { Clock, ProcessTime } from '../domain/clock.js';
@@ -15,11 +15,11 @@ export interface ShardActorSettings {
   readonly claimBatch: number;
   /** Longest sleep with nothing due, in milliseconds. */
   readonly idleClaimMs: number;
-  /** A delivery that begins later than this after its claim, or after its row was read, reads the row again first. */
+  /** A delivery that starts later than this after its claim, or after its row was read, reads the row again first. */
   readonly recheckAfterMs: number;
 }
 
-/** What the actors of a node share. */
+/** The dependencies that the actors of a node share. */
 export interface ActorParts {
   readonly queue: Pick<ShardQueue, 'claim' | 'settle' | 'extendVisibility'>;
   readonly enqueuer: Pick<Enqueuer, 'enqueue'>;
@@ -28,25 +28,26 @@ export interface ActorParts {
   readonly firing: Pick<Firing, 'fire'>;
   readonly semaphore: Semaphore;
   readonly admission: Pick<Admission, 'enter'>;
-  /** What becomes of entries that cannot be worked on. */
+  /** Decides what happens to entries that cannot be processed. */
   readonly faulty: Pick<FailingEntries, 'judge' | 'forget'>;
   readonly clock: Clock;
   readonly time: ProcessTime;
   readonly log: Logger;
   readonly settings: ShardActorSettings;
-  /** Whether the shard may be worked on now: asked before each claim. */
+  /** Returns whether the shard may be worked on now; called before each claim. */
   readonly isTrusted: (shard: number) => boolean;
-  /** Wakes a shard's actor wherever it is. */
+  /** Wakes the actor of a shard, on this node or another. */
   readonly wake: (shard: number, dueAtMs: number) => void;
-  /** Called when the actor halted by itself, because the shard has another owner. */
+  /** Called when the actor halted itself because the shard has another owner. */
   readonly onFenced: (shard: number) => void;
   /**
-   * Called when Redis refused this epoch: the shard's state is gone, or a newer epoch is installed. That may be this node's own, which the
-   * actor does not know yet. Gives the epoch to go on with, or null when the shard has another owner by now.
+   * Called when Redis refused this epoch: the shard's state is missing, or a newer epoch is installed, which may be
+   * this node's own although the actor does not know it yet. Returns the epoch to continue with, or null when the shard
+   * has another owner.
    */
   readonly renewEpoch: (shard: number, refusedEpoch: number) => Promise<number | null>;
-  /** Counts a claim: so many entries, or (null) its epoch was refused. */
+  /** Counts a claim by its number of entries; null when its epoch was refused. */
   readonly onClaim?: (entries: number | null) => void;
-  /** Counts what became of an attempt. */
+  /** Counts the result of an attempt. */
   readonly onAttempt: (nextStep: NextStep) => void;
 }

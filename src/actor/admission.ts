@@ -1,7 +1,8 @@
-// Whether a delivery may begin now. Its tenant and, for that tenant, its host must each have a place for it; what has none goes back into
-// Redis for a later time, spread over the time that the tenant or the host needs, so that it neither holds a slot nor is claimed at full speed.
+// Decides whether a delivery may start now. Its tenant and its host (counted per tenant) must both have capacity.
+// Otherwise its entry goes back into Redis for a later time, spread over the time that the tenant or host needs, so
+// that it neither occupies a permit of the semaphore nor is claimed again at full speed.
 //
-// Hosts are counted for each tenant by itself: calls of one tenant that hang must not keep another tenant from the same host.
+// Hosts are counted per tenant: hanging calls of one tenant must not keep another tenant from the same host.
 
 import { HostLimiter } from '../delivery/host-limiter.js';
 import { hostOf } from '../delivery/target.js';
@@ -11,19 +12,19 @@ import { Deferrals } from './deferral.js';
 import type { ProcessTime } from '../domain/clock.js';
 
 export interface AdmissionLimits {
-  /** Places for all deliveries together: a node's slots. */
+  /** Capacity for all deliveries together: the permits of the node's semaphore. */
   readonly capacity: number;
   readonly perTenant: number;
-  /** Most deliveries under way for one tenant to one host. */
+  /** Most deliveries in flight for one tenant to one host. */
   readonly perHost: number;
-  /** Most deliveries that wait for one host with their slot in hand. */
+  /** Most deliveries that wait for one host while they occupy a permit. */
   readonly waitingPerHost: number;
 }
 
-/** A place for one delivery. */
+/** Admits one delivery. */
 export interface Admitted {
   readonly kind: 'admitted';
-  /** Returns the place. To be called once, when the delivery has ended. */
+  /** Frees the capacity. Must be called once, when the delivery has ended. */
   readonly leave: () => void;
 }
 
@@ -46,7 +47,10 @@ export class Admission {
     this.#time = time;
   }
 
-  /** Takes a place, at once or after a short line for the host; or returns when the entry should come back. */
+  /**
+   * Admits the delivery, at once or after a short wait for its host, or returns the time at which its entry should come
+   * back.
+   */
   async enter({ tenantId, destination }: Delivery, nowMs: number): Promise<Admittance> {
     if (!this.#tenants.tryEnter(tenantId)) {
       return { kind: 'deferred', backAtMs: this.#tenantDeferrals.backAtMs(tenantId, nowMs) };

@@ -1,4 +1,4 @@
-// One attempt: sign, call, judge, and hold the outcome until PostgreSQL has it.
+// One attempt: signs, calls, judges the answer, and keeps the outcome until PostgreSQL has it.
 
 import { buildDeliveryHeaders } from '../delivery/request-headers.js';
 import type { HttpClient } from '../delivery/http-client.js';
@@ -25,13 +25,13 @@ export interface AttemptSettings extends CallbackSettings {
   readonly keptHeaderBytes: number;
   /** How much of an answer is read when a callback needs it. */
   readonly answerBytes: number;
-  /** Callbacks that lie deeper are recorded and not sent. */
+  /** Callbacks deeper than this are recorded but not sent. */
   readonly depthMax: number;
-  /** Nothing is tried again sooner. */
+  /** No retry is scheduled sooner than this. */
   readonly leastRetryDelayMs: number;
 }
 
-/** What follows an attempt for its entry in Redis. */
+/** The next step of an entry in Redis after an attempt. */
 export type NextStep =
   | { readonly kind: 'done'; readonly recorded: Recorded; readonly outcome: Outcome }
   | { readonly kind: 'retry'; readonly recorded: Recorded; readonly outcome: Outcome; readonly atMs: number };
@@ -62,9 +62,9 @@ export class Attempts {
   }
 
   /**
-   * Makes attempt number `attempt` (from 1). Gives its outcome, which is nowhere yet but here; null when it was cut off because this
-   * node is stopping, or was not to be sent any more by `isStillToBeSent`, which is asked last. Rejects with POSTGRES_UNAVAILABLE when the
-   * signing key cannot be read: then nothing was sent.
+   * Makes attempt number `attempt` (from 1) and returns its outcome, which is not recorded yet. Returns null when this
+   * node stops and aborts the attempt, or when `isStillToBeSent`, called last, returns false. Rejects with
+   * POSTGRES_UNAVAILABLE when the signing key cannot be read; nothing was sent then.
    */
   async make(
     message: Message,
@@ -81,7 +81,10 @@ export class Attempts {
     return this.#outcome(message, attempt, result, startedAtMs);
   }
 
-  /** Resolves when the outcome is committed. Rejects with POSTGRES_UNAVAILABLE when the node stops before PostgreSQL is back. */
+  /**
+   * Resolves when the outcome is committed. Rejects with POSTGRES_UNAVAILABLE when the node stops before PostgreSQL is
+   * back.
+   */
   async record(outcome: Outcome): Promise<NextStep> {
     const recorded = await this.#recorder.record(outcome);
     return outcome.nextAttemptAtMs !== null && recorded.taken
@@ -89,7 +92,10 @@ export class Attempts {
       : { kind: 'done', recorded, outcome };
   }
 
-  /** A callback of a large message is stored without what it repeats of that; when the message is gone, it is sent so. */
+  /**
+   * Adds the source to a callback of a large message, whose stored body omits it. When that message was deleted, the
+   * callback is sent without it.
+   */
   async #withSource(message: Message, sourceOf: MessageId): Promise<Message> {
     const source = await this.#recorder.readMessage(sourceOf);
     return source === null
@@ -130,7 +136,7 @@ export class Attempts {
   #outcome(message: Message, attempt: number, result: DeliveryResult, startedAtMs: number): Outcome {
     const endedAtMs = this.#clock.nowMs();
     const answered = result.kind === 'response';
-    // Drawing chance is slow, and a success has no delay to spread.
+    // Random bytes are slow to draw, and a success has no delay to spread.
     const random = isSuccess(result) ? 0 : (this.#random(1)[0] ?? 0) / 256;
     const verdict = judge(message, attempt, result, endedAtMs, random, this.#settings.leastRetryDelayMs);
     const exhausted = verdict.state === 'failed';
@@ -147,7 +153,7 @@ export class Attempts {
       attempt,
       status: answered ? result.status : null,
       error: errorText(result),
-      // A plain success needs no headers in its record; a failure's are what people look at.
+      // The headers of a success are not recorded; those of a failure help to find its cause.
       headers:
         answered && verdict.state !== 'delivered' ? firstHeaders(result.headers, this.#settings.keptHeaderBytes) : null,
       body: answered && result.body.length > 0 ? result.body.subarray(0, this.#settings.keptBytes) : null,

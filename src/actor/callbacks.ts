@@ -1,4 +1,4 @@
-// The callback messages that an attempt gives birth to, in the same transaction as its outcome.
+// Builds the callback messages of an attempt, which are stored in the transaction that stores its outcome.
 
 import type { DeliveryResult } from '../delivery/delivery-result.js';
 import { buildCallbackBody } from '../delivery/callback.js';
@@ -25,13 +25,16 @@ export interface Attempted {
 export interface CallbackSettings {
   readonly shards: number;
   readonly defaultTimeoutMs: number;
-  /** How much of the answer goes into the callback of an attempt that another follows. */
+  /** Bytes of the answer in the callback of an attempt that is retried. */
   readonly retriedAnswerBytes: number;
-  /** Larger messages are not copied into their callbacks: each attempt has one. */
+  /** Larger messages are not copied into their callbacks, because each attempt has one. */
   readonly copiedSourceBytes: number;
 }
 
-/** A callback after every attempt, as QStash sends them, and the failure callback once, when the message is exhausted. */
+/**
+ * Returns a callback for every attempt, as QStash sends them, and the failure callback once, when the message is
+ * exhausted.
+ */
 export function callbacksOf(attempted: Attempted, settings: CallbackSettings, random: RandomBytes): Message[] {
   const { message, exhausted } = attempted;
   const messages: Message[] = [];

@@ -1,6 +1,6 @@
-// Lets many wait for something that happens once, before or after it has happened.
+// Lets many callers wait for an event that happens once, before or after it has happened.
 
-/** Given once, and from then on for ever. */
+/** Stays resolved for ever once it is resolved. */
 export class Deferred {
   readonly promise: Promise<void>;
   readonly #resolve: () => void;

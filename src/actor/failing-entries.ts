@@ -1,8 +1,9 @@
-// What becomes of an entry that was claimed and cannot be worked on: it must neither circle for ever nor vanish.
+// Decides what happens to a claimed entry that cannot be processed: it must neither be retried for ever nor be lost.
 //
-// A store that is unavailable is no fault of the entry: it comes back. Anything else is: a message ends as a dead letter, a schedule stays as
-// it is, says what is wrong with it, and is tried again more and more rarely, until somebody changes it. Errors that name the fault
-// (CarillonError) are believed at once; any other may pass, and is tried a few times.
+// When a store is unavailable, the entry is not to blame and comes back. After any other error, a message becomes a
+// dead letter; a schedule stays active, records the error, and is retried at growing intervals until somebody changes
+// it. A CarillonError names the cause and counts at once; any other error may be transient, so the entry is tried a few
+// times first.
 
 import type { Logger } from 'pino';
 import type { Clock } from '../domain/clock.js';
@@ -15,9 +16,9 @@ import type { Recorder } from '../postgres/messages/recorder.js';
 /** How long an entry waits whose store is unavailable. */
 const UNAVAILABLE_MS = 500;
 const FIRST_RETRY_MS = 250;
-/** A schedule that cannot be fired is tried again so often at the least: a newer node may know its time zone. */
+/** Longest interval between two tries of a schedule that cannot be fired: a newer node may know its time zone. */
 const MAX_RETRY_MS = 10 * 60_000;
-/** Entries whose faults are counted; each is soon done with, or tried again by and by. */
+/** Most entries whose failures are counted; each is soon finished or retried. */
 const MAX_COUNTED = 10_000;
 
 export class FailingEntries {
@@ -28,7 +29,7 @@ export class FailingEntries {
   readonly #mostTries: number;
   readonly #failures = new Map<string, number>();
 
-  /** `mostTries`: so often an entry is tried whose fault may pass. */
+  /** `mostTries`: how often an entry is tried whose error may be transient. */
   constructor(parts: {
     recorder: Pick<Recorder, 'deadLetter' | 'noteScheduleError'>;
     enqueuer: Pick<Enqueuer, 'enqueue'>;
@@ -43,35 +44,38 @@ export class FailingEntries {
     this.#mostTries = parts.mostTries;
   }
 
-  /** Resolves with when the entry comes back; null when it is done with. Does not reject. */
+  /** Resolves with the time at which the entry comes back; null when it is finished. Does not reject. */
   async judge(entry: string, error: unknown): Promise<number | null> {
     if (isUnavailable(error)) return this.#backAtMs(UNAVAILABLE_MS);
     if (isStatementError(error) && !isAboutValues(error)) {
       this.#log.error(
         { err: error, entry },
-        'work on a claim failed: PostgreSQL refuses the statement, whatever its values',
+        'claim could not be processed: PostgreSQL refuses the statement, whatever its values',
       );
       return this.#backAtMs(UNAVAILABLE_MS);
     }
     const failures = this.#count(entry);
     const retryMs = Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS);
     if (!(error instanceof CarillonError) && failures < this.#mostTries) {
-      if (failures === 1) this.#log.error({ err: error, entry }, 'work on a claim failed: it is tried again');
+      if (failures === 1) this.#log.error({ err: error, entry }, 'claim could not be processed: it is retried');
       return this.#backAtMs(retryMs);
     }
     try {
       const schedule = parseScheduleEntry(entry);
-      if (schedule === null) return await this.#giveUp(entry, error);
-      return await this.#standStill(entry, schedule, error, retryMs);
+      if (schedule === null) return await this.#deadLetter(entry, error);
+      return await this.#retrySchedule(entry, schedule, error, retryMs);
     } catch (failure) {
       if (!isAboutValues(failure)) return this.#backAtMs(retryMs);
       this.forget(entry);
-      this.#log.error({ err: failure, entry }, 'an entry in Redis names no work that could exist: it was removed');
+      this.#log.error(
+        { err: failure, entry },
+        'an entry in Redis names neither a message nor a schedule: it was removed',
+      );
       return null;
     }
   }
 
-  /** The entry was worked on. */
+  /** Called when the entry was processed. */
   forget(entry: string): void {
     if (this.#failures.size > 0) this.#failures.delete(entry);
   }
@@ -83,23 +87,29 @@ export class FailingEntries {
     return failures;
   }
 
-  async #giveUp(id: string, error: unknown): Promise<null> {
+  async #deadLetter(id: string, error: unknown): Promise<null> {
     const reason = `it cannot be sent: ${textOf(error)}`;
-    const gaveUp = await this.#recorder.deadLetter(id, reason);
+    const deadLettered = await this.#recorder.deadLetter(id, reason);
     this.forget(id);
-    if (gaveUp === null) return null;
-    const { tenantId, released } = gaveUp;
+    if (deadLettered === null) return null;
+    const { tenantId, released } = deadLettered;
     for (const next of released)
       this.#enqueuer.enqueue(next.shard, { id: next.id, dueAtMs: next.dueAtMs, payload: '' });
-    this.#log.error({ err: error, message: id, tenantId }, 'a message cannot be sent: it is a dead letter');
+    this.#log.error(
+      { err: error, message: id, tenantId },
+      'a message cannot be sent: it was moved to the dead letters',
+    );
     return null;
   }
 
-  async #standStill(entry: string, key: ScheduleKeyOfEntry, error: unknown, retryMs: number): Promise<number> {
+  async #retrySchedule(entry: string, key: ScheduleKeyOfEntry, error: unknown, retryMs: number): Promise<number> {
     const isNew = await this.#recorder.noteScheduleError(key, `it cannot be fired: ${textOf(error)}`);
     if (isNew) {
       const { tenantId, id: schedule } = key;
-      this.#log.error({ err: error, schedule, tenantId }, 'a schedule cannot be fired: it waits until it is changed');
+      this.#log.error(
+        { err: error, schedule, tenantId },
+        'a schedule cannot be fired: it is retried at growing intervals until it is changed',
+      );
     }
     return this.#backAtMs(retryMs);
   }
@@ -109,7 +119,10 @@ export class FailingEntries {
   }
 }
 
-/** PostgreSQL or Redis is unavailable, or this node is stopping: known to those who watch them, and to be waited out. */
+/**
+ * Returns whether PostgreSQL or Redis is unavailable or this node is stopping. Others report these states; an entry
+ * waits until they end.
+ */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof CarillonError)) return false;
   return ['POSTGRES_UNAVAILABLE', 'REDIS_UNAVAILABLE', 'SHUTTING_DOWN'].includes(error.code);

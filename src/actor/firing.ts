@@ -1,8 +1,10 @@
-// Firing a schedule that was claimed: plan its occurrences, record them and advance it in PostgreSQL, then one step in Redis.
+// Fires a claimed schedule: plans its occurrences, records them and advances the schedule in PostgreSQL, then updates
+// Redis in one step.
 //
-// A crash between PostgreSQL and Redis repeats a harmless step: the entry lapses, the row says that it was advanced, and the
-// entry goes to its next time. The occurrences that were recorded but not queued are found by the sweep (rescue), which the new owner
-// runs at once. A schedule that was edited, paused or deleted meanwhile fires nothing: its row says where its entry belongs.
+// A crash between PostgreSQL and Redis only repeats harmless work: the claim expires, the row shows that the schedule
+// was advanced, and its entry moves to its next time. The rescue sweep, which a new owner runs at once, finds
+// occurrences that were recorded but not queued. A schedule that was edited, paused or deleted meanwhile fires nothing:
+// its row decides where its entry belongs.
 
 import type { Clock } from '../domain/clock.js';
 import { CarillonError } from '../domain/errors.js';
@@ -27,11 +29,14 @@ export interface ClaimedEntry {
   readonly epoch: number;
   readonly entry: string;
   readonly key: ScheduleKeyOfEntry;
-  /** The claim's token as it is now. Asked when the claim's end goes to Redis: a later claim is a new one. */
+  /**
+   * Returns the current token of the claim. Called when the end of the claim is sent to Redis: any later claim is a new
+   * one.
+   */
   readonly tokenAtEnd: () => string;
 }
 
-/** Firings of one shard that go to Redis in one script. */
+/** Firings of one shard that one script call sends to Redis. */
 const QUEUE_GROUP = { maxItems: 100, maxGroups: 1 } as const;
 const MAX_SHARD_GROUPS = 8_192;
 
@@ -67,20 +72,21 @@ export class Firing {
   }
 
   /**
-   * Resolves when the occurrences are recorded and queued and the schedule stands at its next time, or is out. `fenced`: PostgreSQL has
-   * another epoch for the shard; nothing was done.
+   * Resolves when the occurrences are recorded and queued, and the schedule's entry is at its next time or removed.
+   * Resolves with `fenced` when PostgreSQL has another epoch for the shard; nothing was done then.
    */
   async fire(claimed: ClaimedEntry): Promise<'done' | 'fenced'> {
     const found = await this.#recorder.readSchedule(claimed.key);
     const nowMs = Math.floor(this.#clock.nowMs());
-    // In another shard's queue it could never be fired, since the epoch of its own shard decides: there the sweep finds it.
+    // In another shard's queue it could never fire, since its own shard's epoch decides. The sweep finds it in its own.
     const isHere = found?.schedule.shard === claimed.shard;
     if (found?.schedule.state !== 'active' || found.schedule.nextFireAtMs === null || !isHere) {
       await this.#toQueue(claimed, { nextAtMs: null, generation: found?.schedule.generation ?? 0, messages: [] });
       return 'done';
     }
     const { schedule } = found;
-    // By Redis's clock the entry was due; the row decides, and this node's idea of that clock may be a little behind.
+    // The entry was due by Redis's clock. The row decides, and this node's estimate of that clock may be slightly
+    // behind.
     if (found.schedule.nextFireAtMs > nowMs + CLOCK_TOLERANCE_MS) {
       await this.#toQueue(claimed, {
         nextAtMs: found.schedule.nextFireAtMs,
@@ -114,14 +120,17 @@ export class Firing {
     return 'done';
   }
 
-  /** They are recorded: offered until Redis takes them (it is unavailable, or full), they need not wait for a sweep. */
+  /**
+   * Enqueues recorded occurrences until Redis accepts them (it is unavailable, or full), so that they need not wait for
+   * a sweep.
+   */
   #enqueueAgain(shard: number, firings: readonly Pick<QueueFiring, 'messages'>[]): void {
     for (const { id, dueAtMs } of firings.flatMap(({ messages }) => messages)) {
       this.#enqueuer.enqueue(shard, { id, dueAtMs, payload: '' });
     }
   }
 
-  /** Puts the entry where its row says, without firing. */
+  /** Moves the entry to the time in its row, without firing. */
   async #retryFiring(claimed: ClaimedEntry): Promise<void> {
     const found = await this.#recorder.readSchedule(claimed.key);
     const active = found?.schedule.state === 'active' ? found.schedule : null;
@@ -152,10 +161,11 @@ export class Firing {
     if (known !== undefined) return known;
     if (this.#groups.size >= MAX_SHARD_GROUPS) this.#groups.clear();
     const group = new GroupCommit<FiringOfShard, undefined>(QUEUE_GROUP, async (firings) => {
-      // By the oldest: what was fired before a renewal is refused, and its messages are offered without payload.
+      // The oldest epoch decides: firings from before a renewal are refused, and their messages are enqueued without
+      // payload.
       const epoch = Math.min(...firings.map((firing) => firing.epoch));
       const reply = await this.#queue.fire(shard, epoch, firings);
-      // Refused: the entries lapse, and whoever owns the shard reads the rows.
+      // Refused: the claims expire, and the owner of the shard reads the rows.
       if (reply === 'in-part') this.#enqueueAgain(shard, firings);
       else if (reply !== 'fired')
         throw new CarillonError('REDIS_UNAVAILABLE', `shard ${shard} was fenced while firing`);
@@ -166,5 +176,5 @@ export class Firing {
   }
 }
 
-/** By so much may this node's idea of Redis's clock be behind it. */
+/** This node's estimate of Redis's clock may be this far behind it. */
 const CLOCK_TOLERANCE_MS = 50;

@@ -1,5 +1,6 @@
-// Which payloads an actor believes. An entry that was queued before the actor took over, or before Redis was last seen to come back, may be
-// older than what Redis forgot: a settled entry or a cancel of Redis's last second. So its payload is not used, and its row is read.
+// Decides which payloads an actor uses. An entry that was queued before the actor acquired the shard, or before Redis
+// last became available again, may be older than what Redis lost: a settled entry or a cancel of Redis's last second.
+// Its payload is not used; its row is read instead.
 
 import type { Clock } from '../domain/clock.js';
 import type { Message } from '../domain/message.js';
@@ -17,7 +18,10 @@ export class PayloadFreshness {
     this.#suspectBeforeMs = clock.nowMs();
   }
 
-  /** True from when Redis became unavailable until the shard is renewed: what Redis has by then may be older than the actor's epoch. */
+  /**
+   * True from when Redis became unavailable until the shard is renewed: the data that Redis has until then may be older
+   * than the actor's epoch.
+   */
   get isSuspended(): boolean {
     return this.#suspectBeforeMs === Infinity;
   }
@@ -26,12 +30,12 @@ export class PayloadFreshness {
     this.#suspectBeforeMs = Infinity;
   }
 
-  /** A new epoch was installed: what is made from now on is believed. */
+  /** Called when a new epoch was installed: payloads created from now on are fresh. */
   renew(): void {
     this.#suspectBeforeMs = this.#clock.nowMs();
   }
 
-  /** The message of a claim's payload; null when there is none, or none to be believed. */
+  /** Returns the message of a claim's payload; null when there is no payload or it is not fresh. */
   messageOf(claim: Claim): Message | null {
     if (claim.payload === '') return null;
     const message = decodePayload(claim.id, this.#shard, claim.payload);

@@ -1,14 +1,20 @@
-// Whether a message is to be sent: by its row, which is read again where what is known of it is old, since a cancel relies on having been
-// seen (domain/cancel-times.ts).
+// Decides whether a message is still to be sent. When the knowledge of it is old, its row is read again, because a
+// cancel relies on being seen within a bounded time (domain/cancel-times.ts).
 
 import type { Message } from '../domain/message.js';
 import type { StoredMessage } from '../postgres/messages/message-columns.js';
 import type { ActorParts } from './actor-parts.js';
 
-/** So often in a row is a row read again: reads that take as long as that are repeated, but not for ever, since PostgreSQL may be that slow. */
+/**
+ * Most reads of a row in succession. A read that takes longer than the bound is repeated, but not for ever, since
+ * PostgreSQL may stay that slow.
+ */
 const RECHECKS = 3;
 
-/** What an entry came with, if it is trusted, and when Redis or PostgreSQL was asked for what the message is, by the process's time. */
+/**
+ * The payload of an entry, if it is fresh, and when Redis or PostgreSQL was asked for the message, by the process's
+ * clock.
+ */
 export interface Known {
   readonly knownAtMs: number;
   readonly payload: string;
@@ -18,7 +24,7 @@ export function isToBeSent(stored: StoredMessage): boolean {
   return stored.state === 'pending' && !stored.held;
 }
 
-/** Asked just before attempt number `attempt`. */
+/** Returns whether attempt number `attempt` is still to be made; called just before it. */
 export async function isStillToBeSent(
   { recorder, settings, time }: Pick<ActorParts, 'recorder' | 'settings' | 'time'>,
   { id }: Message,

@@ -1,23 +1,25 @@
-// A node's capacity for deliveries: actors take slots before they claim, so that nothing is claimed that cannot be worked on.
+// A node's capacity for deliveries: actors acquire permits before they claim, so that they claim no more than they can
+// process.
 //
-// When slots are scarce, those that come free in one turn of the event loop are given out together at its end, or a few milliseconds later
-// when they are few: one actor that claims forty entries costs a tenth of forty actors that claim one each.
+// When permits are scarce, those released in one turn of the event loop are granted together at its end, or a few
+// milliseconds later when they are few: one claim of forty entries costs a tenth of forty claims of one entry each.
 //
-// A delivery that was answered and only waits to be recorded does not use the network any more. A bounded number of these give
-// their slot back early; beyond it they keep it, so that nothing piles up before a slow table.
+// A delivery that was answered and waits only for its outcome to be recorded no longer uses the network. A bounded
+// number of these release their permits early. Beyond it they keep them, so that outcomes do not pile up while
+// PostgreSQL is slow.
 
 import type { Cancel, ProcessTime } from '../domain/clock.js';
 
 interface Waiting {
   readonly most: number;
-  readonly resolve: (taken: number) => void;
+  readonly resolve: (granted: number) => void;
 }
 
-/** Somebody's turn to be given slots. */
+/** A pending request for permits. */
 export interface Acquisition {
-  /** How many were given: at least one, unless the turn was given up. */
+  /** How many permits were granted: at least one, unless it was canceled. */
   readonly granted: Promise<number>;
-  /** Takes none, if none were given yet. */
+  /** Cancels the request, if nothing was granted yet. */
   cancel(): void;
 }
 
@@ -28,18 +30,18 @@ interface Gathering {
 }
 
 export interface SemaphoreSettings {
-  /** So many may wait to be recorded without a slot, however few slots there are. */
+  /** How many may wait to be recorded without a permit, however small the capacity is. */
   readonly minReleasedBeforeCommit?: number;
-  /** Slots that came free wait for others, until there are so many or for so long; not at all when left out. */
+  /** Released permits wait for more until there are `permits` of them or for `forMs`; not at all when left out. */
   readonly gather?: Gathering;
 }
 
-const NOTHING_TO_GIVE_UP = (): void => undefined;
+const NOTHING_TO_CANCEL = (): void => undefined;
 
-/** As many as a commit's duration brings. */
-const MIN_EARLY = 200;
+/** As many as are answered while one commit takes place. */
+const MIN_RELEASED_BEFORE_COMMIT = 200;
 
-/** Slots are given first come, first served; who waits gets what is free then, at least one. */
+/** Grants permits first come, first served; whoever waits gets what is free then, at least one. */
 export class Semaphore {
   #free: number;
   #releasedBeforeCommit = 0;
@@ -52,10 +54,10 @@ export class Semaphore {
 
   constructor(
     readonly capacity: number,
-    { minReleasedBeforeCommit: minEarly = MIN_EARLY, gather }: SemaphoreSettings = {},
+    { minReleasedBeforeCommit = MIN_RELEASED_BEFORE_COMMIT, gather }: SemaphoreSettings = {},
   ) {
     this.#free = capacity;
-    this.#minReleasedBeforeCommit = minEarly;
+    this.#minReleasedBeforeCommit = minReleasedBeforeCommit;
     this.#gather = gather ?? null;
   }
 
@@ -63,12 +65,12 @@ export class Semaphore {
     return this.#free;
   }
 
-  /** Takes from 1 to `most` slots, as many as are free; waits for one when none is. */
+  /** Acquires from 1 to `most` permits, as many as are free; waits for one when none is free. */
   acquire(most: number): Acquisition {
     if (this.#free > 0 && this.#waiting.length === 0) {
-      return { granted: Promise.resolve(this.#grant(most)), cancel: NOTHING_TO_GIVE_UP };
+      return { granted: Promise.resolve(this.#grant(most)), cancel: NOTHING_TO_CANCEL };
     }
-    let resolve: (taken: number) => void = NOTHING_TO_GIVE_UP;
+    let resolve: (granted: number) => void = NOTHING_TO_CANCEL;
     const granted = new Promise<number>((resolved) => (resolve = resolved));
     const waiting = { most, resolve };
     this.#waiting.push(waiting);
@@ -82,8 +84,8 @@ export class Semaphore {
     waiting.resolve(0);
   }
 
-  release(slots: number): void {
-    this.#free += slots;
+  release(permits: number): void {
+    this.#free += permits;
     if (this.#scheduled || this.#waiting.length === 0) return;
     this.#scheduled = true;
     setImmediate(() => {
@@ -94,7 +96,10 @@ export class Semaphore {
     });
   }
 
-  /** Gives a slot back before its work is recorded. False when too many did: then it is kept until `release`. */
+  /**
+   * Releases a permit before its outcome is recorded. Returns false when too many did: the caller then keeps it until
+   * `release`.
+   */
   releaseBeforeCommit(): boolean {
     if (this.#releasedBeforeCommit >= Math.max(this.capacity, this.#minReleasedBeforeCommit)) return false;
     this.#releasedBeforeCommit += 1;
@@ -102,7 +107,7 @@ export class Semaphore {
     return true;
   }
 
-  /** Work whose slot was given back early is recorded. */
+  /** Called when the outcome of a delivery that released its permit early is recorded. */
   recorded(): void {
     this.#releasedBeforeCommit -= 1;
   }

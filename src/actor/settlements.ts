@@ -1,4 +1,4 @@
-// The ends of a shard's claims on their way to Redis: those of one turn of the event loop go together.
+// Sends the ends of a shard's claims to Redis: those of one turn of the event loop go together.
 
 import type { Settlement, ShardQueue } from '../redis/shard-queue.js';
 
@@ -9,14 +9,16 @@ export class Settlements {
   #gathered: Settlement[] = [];
   #sent: Promise<void> | null = null;
 
-  /** `onBackAt` is told when the soonest of them comes back; Infinity when none does. */
+  /** `onBackAt` is called with the time at which the soonest of them comes back; Infinity when none does. */
   constructor(shard: number, queue: Pick<ShardQueue, 'settle'>, onBackAt: (atMs: number) => void) {
     this.#shard = shard;
     this.#queue = queue;
     this.#onBackAt = onBackAt;
   }
 
-  /** Resolves when Redis knows. What cannot be told to Redis lapses, and PostgreSQL is asked. */
+  /**
+   * Resolves when Redis has it. When Redis cannot be reached, the claim expires, and the next claim reads PostgreSQL.
+   */
   async add(settlement: Settlement): Promise<void> {
     this.#gathered.push(settlement);
     this.#sent ??= new Promise((resolve) => setImmediate(resolve)).then(() => this.flush());

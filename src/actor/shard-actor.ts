@@ -1,11 +1,13 @@
-// The one worker of an owned shard: it sleeps until the next due time, claims, and works on what it claimed.
+// The single worker of an owned shard: it sleeps until the next due time, claims, and processes what it claimed.
 //
-// It claims only while the node's lease of the shard is trusted, by the node's own time. When the shard goes to another node it halts: what it
-// has in its hands it finishes, by the claims' tokens, and the new owner leaves that alone until it lapses.
+// It claims only while the node trusts its lease of the shard, by the node's own clock. When the shard moves to another
+// node it halts and finishes its deliveries in flight under their tokens; the new owner leaves them alone until the
+// claims expire.
 //
-// Life of a claim. A schedule is fired (firing.ts). A message whose entry carries a payload is on its first attempt and is sent at
-// once; any other is read from PostgreSQL first, and the row says what to do. One that this node still has in its hands (Redis
-// was emptied, or lapsed behind our back) only changes its token. When the outcome is committed, the entry is settled.
+// Life of a claim. A schedule is fired (firing.ts). A message whose entry carries a payload is on its first attempt and
+// is sent at once; any other is read from PostgreSQL first. A new claim of a message that is still in flight here
+// (Redis was emptied, or the claim expired) only replaces the token. Once the outcome is committed, the entry is
+// settled.
 
 import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
@@ -25,23 +27,23 @@ import type { Acquisition } from './semaphore.js';
 
 interface InFlight {
   token: string;
-  /** Whether its slot was given back before it landed. */
+  /** Whether its permit was released before it completed. */
   isReleased: boolean;
-  /** Whether its end was sent to Redis: an entry that is claimed from then on is a new one. */
+  /** Whether its end was sent to Redis: any later claim of the entry is a new one. */
   isEnding: boolean;
 }
 
-/** How long to wait before trying again when Redis or PostgreSQL is unavailable. */
-const TROUBLE_PAUSE_MS = 200;
-/** When a claimed entry comes back that was refused because the shard's epoch is another. */
+/** Pause before the next try when Redis or PostgreSQL is unavailable. */
+const UNAVAILABLE_PAUSE_MS = 200;
+/** Delay of a claimed entry that was refused because the shard has another epoch. */
 const REFUSED_PAUSE_MS = 500;
-/** How soon an actor looks again whether its lease is trusted. */
+/** How soon an actor checks again whether its lease is trusted. */
 const UNTRUSTED_PAUSE_MS = 50;
-/** How soon an actor claims again whose claim came too late. */
+/** How soon an actor claims again after a claim that came too late. */
 const LATE_PAUSE_MS = 1;
-/** Slots that an actor takes for a claim before it knows how much is due. */
+/** Permits that an actor acquires for a claim before it knows how much is due. */
 const FIRST_CLAIM = 4;
-/** When a row is not to be sent yet, it goes back for its own time; by so much may clocks round. */
+/** A row that is not due yet goes back for its own time; clocks may round by this much. */
 const ROUNDING_MS = 2;
 
 export class ShardActor {
@@ -54,12 +56,12 @@ export class ShardActor {
   readonly #settlements: Settlements;
   readonly #freshness: PayloadFreshness;
   #epoch: number;
-  /** Small at first, so that many actors can claim at once what is due in many shards; grows while there is more. */
+  /** Small at first, so that actors of many shards can claim at once; grows while there is more. */
   #claimSize = FIRST_CLAIM;
   #halted = false;
-  /** Since when (by the process's time) the actor tries to claim and cannot, because a store does not answer. */
+  /** Since when (by the process's clock) claims have failed because a store does not answer. */
   #tryingSinceMs: number | null = null;
-  /** The soonest time that the mailbox told of since the last claim was sent: its answer may not know of it yet. */
+  /** The soonest due time in the mailbox since the last claim was sent, whose answer may not include that work. */
   #notifiedDueAtMs = Infinity;
   #idle: Deferred | null = null;
   #haltRequested = new Deferred();
@@ -71,7 +73,7 @@ export class ShardActor {
     this.#epoch = epoch;
     this.#parts = parts;
     this.#log = parts.log.child({ shard });
-    // One listener for each delivery under way, and there may be thousands: no leak to be warned of.
+    // There is one listener for each delivery in flight, and there may be thousands: no leak.
     setMaxListeners(0, this.#abort.signal);
     this.#freshness = new PayloadFreshness(shard, parts.clock);
     this.#wakeTimer = new WakeTimer(parts.clock, parts.time);
@@ -85,7 +87,7 @@ export class ShardActor {
     return this.#epoch;
   }
 
-  /** Deliveries and firings under way. */
+  /** Deliveries and firings in flight. */
   get inFlight(): number {
     return this.#inFlightById.size;
   }
@@ -95,7 +97,9 @@ export class ShardActor {
     return this.#halted;
   }
 
-  /** For how long it has been trying in vain to claim; 0 when all is well, it sleeps, or waits for PostgreSQL or the node's capacity. */
+  /**
+   * For how long claims have failed; 0 when they succeed, it sleeps, or waits for PostgreSQL or the node's capacity.
+   */
   get stuckMs(): number {
     return this.#tryingSinceMs === null || !this.#parts.recorder.isAvailable
       ? 0
@@ -106,13 +110,13 @@ export class ShardActor {
     this.#running ??= this.#run();
   }
 
-  /** Mailbox: work due at this time was queued. The sleep lasts no longer than until then. */
+  /** Mailbox: work due at this time was queued. Shortens the sleep to end by then. */
   wake(dueAtMs: number): void {
     this.#notifiedDueAtMs = Math.min(this.#notifiedDueAtMs, dueAtMs);
     this.#wakeTimer.wakeBy(dueAtMs);
   }
 
-  /** Mailbox: a new epoch was installed, after Redis was lost or Redis came back. */
+  /** Mailbox: a new epoch was installed, after Redis lost data or became available again. */
   renew(epoch: number): void {
     this.#epoch = epoch;
     this.#freshness.renew();
@@ -127,25 +131,27 @@ export class ShardActor {
     });
   }
 
-  /** Mailbox: Redis became unavailable. Until the shard is renewed it claims nothing: what Redis has by then may be older than this node's epoch. */
+  /**
+   * Mailbox: Redis became unavailable. Until a renewal its data may be older than this epoch, so nothing is claimed.
+   */
   suspend(): void {
     this.#freshness.suspend();
   }
 
-  /** Prolongs the visibility of what is under way. */
+  /** Extends the visibility of what is in flight. */
   async extendVisibility(): Promise<void> {
     if (this.#inFlightById.size === 0) return;
     const claims = [...this.#inFlightById].map(([id, { token }]) => ({ id, token }));
     await this.#parts.queue.extendVisibility(this.shard, claims);
   }
 
-  /** Claims no more; resolves when no claim is under way. What was claimed is finished, and is touched meanwhile. May be called again. */
+  /** Stops claiming; resolves when no claim is in progress. Deliveries in flight are finished. May be called again. */
   async halt(): Promise<void> {
     this.#stopClaiming();
     await this.#running;
   }
 
-  /** After `halt`: claims again, under a new epoch. */
+  /** Claims again under a new epoch, after `halt`. */
   resume(epoch: number): void {
     if (!this.#halted) {
       this.renew(epoch);
@@ -162,7 +168,7 @@ export class ShardActor {
     })();
   }
 
-  /** Resolves when nothing is under way, at the latest after this time. Tells which. */
+  /** Resolves when nothing is in flight, at the latest after this time. Returns whether nothing is in flight. */
   async idleWithin(withinMs: number): Promise<boolean> {
     if (this.#inFlightById.size === 0) return true;
     this.#idle ??= new Deferred();
@@ -174,8 +180,8 @@ export class ShardActor {
   }
 
   /**
-   * Halts and waits until all that is under way has landed. What has not after `drainMs` is cut off and given back to the
-   * queue at once. May be called again; then it waits for the same end.
+   * Halts and waits until everything in flight has completed. What has not completed after `drainMs` is aborted and
+   * returned to the queue at once. May be called again; then it waits for the same end.
    */
   async stop(drainMs: number): Promise<void> {
     this.#stopClaiming();
@@ -198,7 +204,7 @@ export class ShardActor {
       try {
         const { recorder, time } = this.#parts;
         if (!recorder.isAvailable) {
-          // That PostgreSQL is unavailable concerns the node, not this shard.
+          // An unavailable PostgreSQL concerns the node, not this shard.
           this.#tryingSinceMs = null;
           await Promise.race([recorder.available(), this.#haltRequested.promise]);
         }
@@ -208,15 +214,15 @@ export class ShardActor {
         if (pauseMs > 0) await this.#sleep(Math.min(pauseMs, this.#untilNotifiedMs()));
       } catch (error) {
         if (!isUnavailable(error)) this.#log.error({ err: error }, 'claim failed');
-        await this.#sleep(TROUBLE_PAUSE_MS);
+        await this.#sleep(UNAVAILABLE_PAUSE_MS);
       }
     }
   }
 
-  /** Claims and starts the work. Gives how long to sleep, in milliseconds. */
+  /** Claims and starts the work. Returns how long to sleep, in milliseconds. */
   async #claimOnce(): Promise<number> {
-    const { semaphore: slots, queue, settings } = this.#parts;
-    const granted = await this.#acquireSlots(Math.min(this.#claimSize, settings.claimBatch));
+    const { semaphore, queue, settings } = this.#parts;
+    const granted = await this.#acquirePermits(Math.min(this.#claimSize, settings.claimBatch));
     let used = 0;
     try {
       if (this.#halted) return 0;
@@ -240,15 +246,15 @@ export class ShardActor {
       this.#claimSize = FIRST_CLAIM;
       return this.#pauseMs(reply);
     } finally {
-      slots.release(granted - used);
+      semaphore.release(granted - used);
     }
   }
 
-  /** Waiting for the node's capacity is no trouble of the shard's, and ends when the actor is to halt: then there are none. */
-  async #acquireSlots(most: number): Promise<number> {
-    const { semaphore: slots, time } = this.#parts;
+  /** Acquires permits. The wait does not count as being stuck. It ends when the actor halts, with no permits. */
+  async #acquirePermits(most: number): Promise<number> {
+    const { semaphore, time } = this.#parts;
     const sinceMs = time.monotonicMs();
-    const acquisition = slots.acquire(most);
+    const acquisition = semaphore.acquire(most);
     this.#acquisition = acquisition;
     const granted = await acquisition.granted;
     this.#acquisition = null;
@@ -262,7 +268,7 @@ export class ShardActor {
     return Math.max(nextMs - this.#parts.clock.nowMs(), 1);
   }
 
-  /** How long until the work that came in behind the claim's back; at least 1, in milliseconds. */
+  /** Returns how long until the work that arrived after the claim was sent; at least 1, in milliseconds. */
   #untilNotifiedMs(): number {
     return Math.max(this.#notifiedDueAtMs - this.#parts.clock.nowMs(), 1);
   }
@@ -271,7 +277,7 @@ export class ShardActor {
     const epoch = await this.#parts.renewEpoch(this.shard, refusedEpoch);
     if (epoch !== null) return;
     if (this.#halted) return;
-    this.#log.debug({ epoch: refusedEpoch }, 'fenced: the shard has another owner');
+    this.#log.debug({ epoch: refusedEpoch }, 'shard is fenced: it has another owner');
     this.#stopClaiming();
     this.#parts.onFenced(this.shard);
   }
@@ -280,12 +286,12 @@ export class ShardActor {
     if (!this.#halted) await this.#wakeTimer.sleep(durationMs);
   }
 
-  /** Starts the work on a claim that was asked for at a time. Each claim holds one slot until it has landed. */
+  /** Starts the work on a claim that was requested at a time. It occupies one permit until it has completed. */
   #startWork(claim: Claim, requestedAtMs: number): void {
-    const former = this.#inFlightById.get(claim.id);
-    if (former?.isEnding === false) {
-      // Still in our hands: whoever works on it settles with the new token.
-      former.token = claim.token;
+    const existing = this.#inFlightById.get(claim.id);
+    if (existing?.isEnding === false) {
+      // Still in flight on this node: the delivery in progress settles with the new token.
+      existing.token = claim.token;
       this.#parts.semaphore.release(1);
       return;
     }
@@ -303,22 +309,26 @@ export class ShardActor {
       .finally(() => this.#complete(claim.id, inFlight));
   }
 
-  /** Puts an entry back that could not be worked on, or ends it (null). If Redis cannot be told, it lapses; either way its next claim asks PostgreSQL. */
+  /**
+   * Returns an entry that could not be processed to the queue, or ends it (null). When Redis is unavailable, the claim
+   * expires. In both cases its next claim reads PostgreSQL.
+   */
   async #returnClaim(id: string, inFlight: InFlight, backAtMs: number | null): Promise<void> {
     try {
       await this.#settle(id, inFlight, backAtMs);
     } catch (error) {
-      if (!isUnavailable(error)) this.#log.error({ err: error, entry: id }, 'an entry could not be given back');
+      if (!isUnavailable(error))
+        this.#log.error({ err: error, entry: id }, 'an entry could not be returned to the queue in Redis');
     }
   }
 
-  /** What was answered and waits to be recorded needs no slot. */
+  /** Releases the permit of an answered delivery, which needs none while it waits to be recorded. */
   #releaseBeforeCommit(inFlight: InFlight): void {
     inFlight.isReleased = this.#parts.semaphore.releaseBeforeCommit();
   }
 
   #complete(id: string, inFlight: InFlight): void {
-    // It may have been claimed anew while its end was on the way.
+    // It may have been claimed again while its end was on the way to Redis.
     if (this.#inFlightById.get(id) === inFlight) this.#inFlightById.delete(id);
     if (inFlight.isReleased) this.#parts.semaphore.recorded();
     else this.#parts.semaphore.release(1);
@@ -377,7 +387,7 @@ export class ShardActor {
     for (const { id, shard, dueAtMs } of released) this.#parts.enqueuer.enqueue(shard, { id, dueAtMs, payload: '' });
   }
 
-  /** Ends a claim; those of one tick go together. What cannot be told to Redis lapses, and PostgreSQL is asked. */
+  /** Ends a claim; those of one tick go to Redis together. When Redis is unavailable, the claim expires. */
   async #settle(id: string, inFlight: InFlight, backAtMs: number | null, payload = ''): Promise<void> {
     inFlight.isEnding = true;
     const at = backAtMs === null ? null : Math.ceil(backAtMs);

@@ -1,10 +1,10 @@
-// What a node's sweeps came to: one line for many of them, since hundreds of shards that are swept every minute would fill the log.
+// Summarizes the sweeps of a node in one log line: hundreds of shards that are swept every minute would fill the log.
 
 import type { Logger } from 'pino';
 import type { Cancel, ProcessTime } from '../domain/clock.js';
 
 export type SweepName = 'promote' | 'rescue';
-/** `fenced`: cut off by a newer epoch. `failed`: a store was away, or worse. */
+/** `fenced`: interrupted by a newer epoch. `failed`: a store was unavailable, or an unexpected error. */
 export type SweepResult = 'done' | 'fenced' | 'failed';
 
 /** A sweep of one shard that ended. */
@@ -14,12 +14,12 @@ export interface SweepEnd {
   readonly queued: number;
   readonly read: number;
   readonly durationMs: number;
-  /** By how much Redis had fallen behind what the sweep is to see to. */
+  /** By how much Redis had fallen behind the horizon of the sweep. */
   readonly behindMs: number;
 }
 
-/** A line comes at most so often for each kind of sweep. */
-const TELL_EVERY_MS = 60_000;
+/** Minimum interval between two lines for each kind of sweep. */
+const LOG_EVERY_MS = 60_000;
 
 interface Pass {
   shards: number;
@@ -37,9 +37,9 @@ export class SweepSummary {
   readonly #logEveryMs: number;
   readonly #passes = new Map<SweepName, Pass>();
   readonly #time: ProcessTime;
-  #cancelTell: Cancel | null = null;
+  #cancelLog: Cancel | null = null;
 
-  constructor(log: Logger, time: ProcessTime, logEveryMs = TELL_EVERY_MS) {
+  constructor(log: Logger, time: ProcessTime, logEveryMs = LOG_EVERY_MS) {
     this.#log = log;
     this.#time = time;
     this.#logEveryMs = logEveryMs;
@@ -57,13 +57,13 @@ export class SweepSummary {
     pass.longestMs = Math.max(pass.longestMs, durationMs);
     pass.behindMs = Math.max(pass.behindMs, behindMs);
     this.#passes.set(sweep, pass);
-    this.#cancelTell ??= this.#time.after(this.#logEveryMs, () => this.log());
+    this.#cancelLog ??= this.#time.after(this.#logEveryMs, () => this.log());
   }
 
-  /** Says what has ended since the last time, at once. */
+  /** Logs at once the sweeps that ended since the last line. */
   log(): void {
-    this.#cancelTell?.();
-    this.#cancelTell = null;
+    this.#cancelLog?.();
+    this.#cancelLog = null;
     for (const [sweep, { durationMs, longestMs, behindMs, ...counts }] of this.#passes) {
       const fields = {
         sweep,
@@ -72,7 +72,7 @@ export class SweepSummary {
         longestMs: Math.round(longestMs),
         behindMs: Math.round(behindMs),
       };
-      // Passes that find nothing to do are the rule.
+      // Most passes find nothing to do.
       if (counts.queued > 0 || counts.failed > 0) this.#log.info(fields, 'swept');
       else this.#log.debug(fields, 'swept');
     }

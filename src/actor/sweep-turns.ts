@@ -1,7 +1,8 @@
-// Whose sweep may read PostgreSQL: a few at a time, whoever has the soonest work first. A sweep asks for its turn again after each batch, so that after
-// a loss of Redis the soonest work of all shards comes before the later work of any.
+// Limits how many sweeps read PostgreSQL at a time; the sweep with the soonest work goes first. A sweep requests its
+// turn again after each batch, so that after Redis lost its data the soonest work of all shards comes before the later
+// work of any.
 
-/** Somebody who waits for a turn. */
+/** A sweep that waits for its turn. */
 interface Waiting {
   readonly dueAtMs: number;
   readonly resolve: () => void;
@@ -16,7 +17,10 @@ export class SweepTurns {
     this.#free = most;
   }
 
-  /** Resolves when the turn has come. `dueAtMs`: of the soonest work that may be found with it. To be returned with `release`. */
+  /**
+   * Resolves when the turn has come. `dueAtMs` is the due time of the soonest work that the sweep may find. The caller
+   * must return the turn with `release`.
+   */
   acquire(dueAtMs: number): Promise<void> {
     if (this.#free > 0) {
       this.#free -= 1;
@@ -34,7 +38,7 @@ export class SweepTurns {
     this.#waiting.splice(next, 1)[0]?.resolve();
   }
 
-  /** Returns the turn to whoever has sooner work, and waits for the next one. */
+  /** Returns the turn when another sweep has sooner work, and waits for the next turn. */
   async pass(dueAtMs: number): Promise<void> {
     const next = this.#soonest();
     if (next === null || (this.#waiting[next]?.dueAtMs ?? Infinity) > dueAtMs) return;
@@ -43,7 +47,7 @@ export class SweepTurns {
     await turn;
   }
 
-  /** The index of whoever goes next; among equals the first that came. */
+  /** Returns the index of the next one; among equals the one that came first. */
   #soonest(): number | null {
     let soonest: number | null = null;
     this.#waiting.forEach(({ dueAtMs }, index) => {

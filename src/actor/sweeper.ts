@@ -1,5 +1,5 @@
-// Runs the sweeps of the owned shards: each shard at its own place within the period, few at a time, so that a node that owns all
-// shards never sweeps them all in the same second.
+// Runs the sweeps of the owned shards: each shard at its own offset within the period, few at a time, so that a node
+// that owns all shards never sweeps all of them in the same second.
 
 import type { Logger } from 'pino';
 import { CarillonError } from '../domain/errors.js';
@@ -21,19 +21,19 @@ export interface SweeperSettings {
   readonly onSwept?: (end: SweepEnd) => void;
 }
 
-/** Sweeps at once: they share PostgreSQL with deliveries, which come first. */
+/** Sweeps at a time: they share PostgreSQL with deliveries, which come first. */
 const MAX_SWEEPS = 4;
-/** Work less late than this is on its way. */
+/** Work that is less late than this may still be on its way to Redis. */
 const OVERDUE_MS = 5_000;
 
-/** By so much after clients' rows are old enough to be rescued. */
+/** Margin after which clients' rows are old enough to be rescued. */
 const SOON_MARGIN_MS = 1_000;
 
-/** A sweep that waits for its turn or is under way: of each shard and kind there is one at most. */
+/** A sweep that waits for its turn or is in progress: there is at most one of each shard and kind. */
 interface Run {
   overdueMs: number;
   started: boolean;
-  /** Asked for while it was under way: it runs once more, with so much overdue. */
+  /** Requested while it was in progress: it runs once more, for work that is this late. */
   retry: number | null;
 }
 
@@ -41,13 +41,13 @@ interface Timers {
   readonly actor: ShardActor;
   readonly handles: Map<SweepName | 'rescue soon', Cancel>;
   readonly runs: Map<SweepName, Run>;
-  /** Sweeps that ended because Redis had a newer epoch than the actor yet. */
-  readonly cutOff: Set<SweepName>;
+  /** Sweeps that ended early because Redis already had a newer epoch than the actor. */
+  readonly interrupted: Set<SweepName>;
   rescued: MessageId;
   /** How far behind the last sweep of each kind found Redis, in milliseconds. */
   readonly behindMs: Map<SweepName, number>;
-  /** When the shard was taken or its epoch renewed last, by Redis's clock. */
-  takenAtMs: number;
+  /** When the shard was acquired or its epoch renewed last, by Redis's clock. */
+  acquiredAtMs: number;
 }
 
 export class Sweeper {
@@ -57,7 +57,7 @@ export class Sweeper {
   readonly #time: ProcessTime;
   readonly #turns = new SweepTurns(MAX_SWEEPS);
   readonly #shards = new Map<number, Timers>();
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #inProgress = new Set<Promise<void>>();
   readonly #summary: SweepSummary;
 
   constructor(parts: SweepParts, settings: SweeperSettings, log: Logger) {
@@ -68,12 +68,12 @@ export class Sweeper {
     this.#summary = new SweepSummary(log, settings.time);
   }
 
-  /** Sweeps that wait for their turn or are under way. */
+  /** Sweeps that wait for their turn or are in progress. */
   get backlog(): number {
-    return this.#underWay.size;
+    return this.#inProgress.size;
   }
 
-  /** How far behind the last sweep of this kind found the queue of some shard that is owned, in milliseconds. */
+  /** Returns how far behind the last sweep of this kind found the queue of any owned shard, in milliseconds. */
   behindMs(sweep: SweepName): number {
     let mostMs = 0;
     for (const { behindMs } of this.#shards.values()) mostMs = Math.max(mostMs, behindMs.get(sweep) ?? 0);
@@ -81,23 +81,26 @@ export class Sweeper {
   }
 
   /**
-   * Begins to sweep a shard: at once what a takeover (or an emptied queue, `lost`) calls for, then period by period. Called again when
-   * the shard's epoch was renewed: what that cut off is made up for, and the periods go on, so that many renewals put off no sweep. To be
-   * called in the same turn as the actor's start or renewal: an occurrence that was recorded before is taken for a former epoch's.
+   * Starts to sweep a shard: at once what an acquisition (or an emptied queue, `lost`) requires, then once in each
+   * period. Called again when the shard's epoch was renewed: it then repeats the sweeps that the renewal interrupted
+   * and keeps the periods, so that many renewals delay no sweep. Must be called in the same turn of the event loop as
+   * the actor's start or renewal, because an occurrence that was recorded before this call counts as one of an earlier
+   * epoch.
    */
   add(actor: ShardActor, lost: boolean): void {
     const known = this.#shards.get(actor.shard);
-    const timers = known?.actor === actor ? known : this.#begin(actor);
-    timers.takenAtMs = Math.floor(this.#parts.clock.nowMs());
-    if (lost || timers.cutOff.has('promote')) this.#run('promote', timers, 0);
-    timers.cutOff.clear();
+    const timers = known?.actor === actor ? known : this.#start(actor);
+    timers.acquiredAtMs = Math.floor(this.#parts.clock.nowMs());
+    if (lost || timers.interrupted.has('promote')) this.#run('promote', timers, 0);
+    timers.interrupted.clear();
     this.#run('rescue', timers, 0);
     this.#rescueSoon(timers);
   }
 
   /**
-   * PostgreSQL was unavailable and is back: what it committed in the last moment without the answer being heard is in no queue. It is looked for
-   * as soon as it can be told from what is on its way, instead of when the period comes round.
+   * Called when PostgreSQL became available again. Rows that it committed in its last moment, before their clients saw
+   * the answer, may not be in Redis. They are looked for as soon as they can be distinguished from rows on their way,
+   * instead of at the next period.
    */
   sweepSoon(): void {
     for (const timers of this.#shards.values()) this.#rescueSoon(timers);
@@ -110,48 +113,51 @@ export class Sweeper {
     for (const cancel of timers.handles.values()) cancel();
   }
 
-  /** Ends the timers and waits for the sweeps under way. */
+  /** Stops the timers and waits for the sweeps in progress. */
   async stop(): Promise<void> {
     for (const shard of [...this.#shards.keys()]) this.remove(shard);
-    await Promise.all(this.#underWay);
+    await Promise.all(this.#inProgress);
     this.#summary.log();
   }
 
-  #begin(actor: ShardActor): Timers {
+  #start(actor: ShardActor): Timers {
     this.remove(actor.shard);
     const timers: Timers = {
       actor,
       handles: new Map(),
       runs: new Map(),
-      cutOff: new Set(),
+      interrupted: new Set(),
       rescued: RESCUE_START,
       behindMs: new Map(),
-      takenAtMs: 0,
+      acquiredAtMs: 0,
     };
     this.#shards.set(actor.shard, timers);
     const { promoteEveryMs, rescueEveryMs, shards } = this.#settings;
-    const place = (actor.shard + 1) / shards;
-    this.#in(timers, 'promote', this.#untilPlace(place, promoteEveryMs), promoteEveryMs);
-    this.#in(timers, 'rescue', this.#untilPlace(place, rescueEveryMs), rescueEveryMs);
+    const offset = (actor.shard + 1) / shards;
+    this.#in(timers, 'promote', this.#untilOffset(offset, promoteEveryMs), promoteEveryMs);
+    this.#in(timers, 'rescue', this.#untilOffset(offset, rescueEveryMs), rescueEveryMs);
     return timers;
   }
 
-  /** How long until a shard's place in the period. Periods are those of Redis's clock, so that a shard that often moves is swept as often. */
-  #untilPlace(place: number, periodMs: number): number {
+  /**
+   * Returns how long until a shard's offset in the period. Periods follow Redis's clock, so that a shard that moves
+   * often is swept as often as others.
+   */
+  #untilOffset(offset: number, periodMs: number): number {
     const inPeriodMs = this.#parts.clock.nowMs() % periodMs;
-    return (place * periodMs - inPeriodMs + periodMs) % periodMs;
+    return (offset * periodMs - inPeriodMs + periodMs) % periodMs;
   }
 
   #in(timers: Timers, name: SweepName, delayMs: number, everyMs: number): void {
     const cancel = this.#time.after(delayMs, () => {
-      // One that still waits or is under way serves this period too.
+      // A sweep that still waits or is in progress serves this period too.
       if (!timers.runs.has(name)) this.#run(name, timers, OVERDUE_MS);
       if (this.#isCurrent(timers)) this.#in(timers, name, everyMs, everyMs);
     });
     timers.handles.set(name, cancel);
   }
 
-  /** Once, out of turn. */
+  /** Rescues once, in addition to the periods. */
   #rescueSoon(timers: Timers): void {
     timers.handles.get('rescue soon')?.();
     const delayMs = this.#parts.settings.createdBeforeMs + SOON_MARGIN_MS;
@@ -161,7 +167,10 @@ export class Sweeper {
     );
   }
 
-  /** Sweeps as soon as a slot is free. What is asked for while the same sweep waits is one with it, while it is under way the next. */
+  /**
+   * Sweeps as soon as a turn is free. A request merges with a waiting sweep of the same kind; during a sweep in
+   * progress it requests the next one.
+   */
   #run(name: SweepName, timers: Timers, overdueMs: number): void {
     const known = timers.runs.get(name);
     if (known?.started === true) {
@@ -175,11 +184,11 @@ export class Sweeper {
     const run: Run = { overdueMs, started: false, retry: null };
     timers.runs.set(name, run);
     const work = this.#sweep(name, timers, run).finally(() => {
-      this.#underWay.delete(work);
+      this.#inProgress.delete(work);
       timers.runs.delete(name);
       if (run.retry !== null && this.#isCurrent(timers)) this.#run(name, timers, run.retry);
     });
-    this.#underWay.add(work);
+    this.#inProgress.add(work);
   }
 
   async #sweep(name: SweepName, timers: Timers, run: Run): Promise<void> {
@@ -197,8 +206,8 @@ export class Sweeper {
           : await this.#rescue(timers, swept, run.overdueMs);
       this.#report(name, timers, result, this.#time.monotonicMs() - startedAtMs);
       if (!result.fenced) return;
-      // Fenced by the next epoch of this very actor: either it has it by now, or it is about to be added again with it.
-      if (actor.epoch === swept.epoch) timers.cutOff.add(name);
+      // Fenced by the next epoch of this same actor, which either has it already or is about to be added again with it.
+      if (actor.epoch === swept.epoch) timers.interrupted.add(name);
       else run.retry = run.overdueMs;
     } catch (error) {
       const durationMs = this.#time.monotonicMs() - startedAtMs;
@@ -219,8 +228,8 @@ export class Sweeper {
   }
 
   /**
-   * Announces a shard's new horizon before its turn comes: what is accepted for it meanwhile need not wait for the sweep. Does not reject: the sweep
-   * itself announces again, and fails.
+   * Announces a shard's new horizon before its turn comes, so that messages accepted meanwhile need not wait for the
+   * sweep. Does not reject: the sweep announces again, and reports the error.
    */
   async #announceEarly(timers: Timers): Promise<Announced | null> {
     try {
@@ -231,7 +240,7 @@ export class Sweeper {
   }
 
   async #rescue(timers: Timers, swept: SweptShard, overdueMs: number): Promise<Swept> {
-    const result = await rescue(this.#parts, swept, overdueMs, timers.rescued, timers.takenAtMs);
+    const result = await rescue(this.#parts, swept, overdueMs, timers.rescued, timers.acquiredAtMs);
     timers.rescued = result.position;
     return result;
   }
@@ -248,7 +257,7 @@ export class Sweeper {
     this.#summary.add(end);
   }
 
-  /** A sweep that failed is repeated soon; it goes on from the last completed horizon. */
+  /** Repeats a failed sweep soon, from the last completed horizon. */
   #failed(name: SweepName, timers: Timers, error: unknown): void {
     if (!(error instanceof CarillonError)) {
       this.#log.error({ err: error, sweep: name, shard: timers.actor.shard }, 'sweep failed');

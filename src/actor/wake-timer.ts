@@ -1,4 +1,4 @@
-// An actor's sleep: until a time by Redis's clock, or until somebody has something for it to do sooner.
+// An actor's sleep: until a time by Redis's clock, or until it is woken earlier.
 
 import type { Cancel, Clock, ProcessTime } from '../domain/clock.js';
 
@@ -26,7 +26,7 @@ export class WakeTimer {
     });
   }
 
-  /** The sleep lasts no longer than until then. */
+  /** Shortens the sleep to end at this time. */
   wakeBy(atMs: number): void {
     if (atMs < this.#untilMs) this.#sleepUntil(atMs);
   }
@@ -39,7 +39,7 @@ export class WakeTimer {
     this.#cancelTimer();
     this.#untilMs = untilMs;
     const durationMs = untilMs - this.#clock.nowMs();
-    // Timers drop fractions; one that rings early finds nothing due.
+    // Timers drop fractions; a timer that fires early finds nothing due.
     if (durationMs > 0) this.#cancelTimer = this.#time.after(Math.ceil(durationMs), () => this.wake());
     else this.wake();
   }

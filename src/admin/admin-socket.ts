@@ -1,5 +1,5 @@
-// One socket of somebody who watches: let in by a token, bounded in what it may send and in what may wait for it. Whatever it does wrong ends
-// itself alone.
+// One socket of a console: authenticated by a token, with limits on what it may send and on what may wait for it. A
+// mistake of a client ends only its own socket.
 
 import type { RawData, WebSocket } from 'ws';
 import type { ClusterWatch, Viewer } from './cluster-watch.js';
@@ -7,15 +7,15 @@ import { CLOSE, type ClientMessage } from './protocol.js';
 import type { Cancel, ProcessTime } from '../domain/clock.js';
 
 const TOKEN_MAX_LENGTH = 4_096;
-/** The one message of a client that is not known yet. */
+/** Largest message of a client that is not authenticated yet. */
 const HELLO_MAX_BYTES = 2 * TOKEN_MAX_LENGTH;
-/** Most messages (and pings) of a client within the time. */
+/** Most messages (and pings) of a client within the period. */
 const MESSAGES_MAX = 20;
 const MESSAGES_WITHIN_MS = 10_000;
 /** Close reasons have at most 123 bytes; ws throws at a longer one. */
 const REASON_MAX_BYTES = 123;
 
-/** What a token is worth. `unavailable`: PostgreSQL, which knows tokens, is away. */
+/** The result of checking a token. `unavailable`: PostgreSQL is unavailable, so the token cannot be checked. */
 export type TokenVerdict = 'admin' | 'tenant' | 'unknown' | 'unavailable';
 
 export interface AdminSocketParts {
@@ -39,7 +39,8 @@ export class AdminSocket implements Viewer {
   readonly #cancelHello: Cancel;
 
   /**
-   * `token`: what the upgrade brought, already found good. `admit` is asked once, when an administrator is known; false: there are enough.
+   * `token` is the checked token of the upgrade. `admit` is called once, when an administrator is authenticated; false
+   * means that there are too many sockets.
    */
   constructor(
     socket: WebSocket,
@@ -58,7 +59,8 @@ export class AdminSocket implements Viewer {
     socket.on('ping', () => this.#counted());
     socket.on('pong', () => (this.#answered = true));
     socket.on('close', () => this.#ended());
-    // What a broken or misbehaving connection does is known by its close; ws has closed it with the right code by then.
+    // Errors of a broken or misbehaving connection are visible in its close; ws has closed it with the right code by
+    // then.
     socket.on('error', () => undefined);
     if (token !== null) this.#admit(token);
   }
@@ -67,7 +69,7 @@ export class AdminSocket implements Viewer {
     return this.#state === 'closing';
   }
 
-  /** Sends, unless too much waits already: then the client is too slow to watch. */
+  /** Sends a text; closes the socket instead when too much waits already. */
   send(text: Buffer): void {
     if (this.#state !== 'admitted') return;
     const waiting = this.#socket.bufferedAmount;
@@ -78,7 +80,7 @@ export class AdminSocket implements Viewer {
     this.#socket.send(text, { binary: false });
   }
 
-  /** Pings; ends a socket that did not answer the ping before. */
+  /** Pings; ends a socket that did not answer the previous ping. */
   ping(): void {
     if (this.#state === 'closing') return;
     if (!this.#answered) {
@@ -89,7 +91,7 @@ export class AdminSocket implements Viewer {
     this.#socket.ping();
   }
 
-  /** Looks whether the token is still good. */
+  /** Checks whether the token is still valid. */
   async recheck(): Promise<void> {
     if (this.#state !== 'admitted' || this.#token === null) return;
     const verdict = await this.#parts.checkToken(this.#token);
@@ -97,15 +99,15 @@ export class AdminSocket implements Viewer {
       this.close(CLOSE.unauthorized, 'the token was revoked or has expired');
   }
 
-  /** Closes in order; a client that does not answer is cut off by ws a little later. */
+  /** Closes the socket in order; ws terminates a client that does not answer a little later. */
   close(code: number, reason: string): void {
     if (this.#state === 'closing') return;
     this.#ended();
-    this.#socket.close(code, inBytes(reason, REASON_MAX_BYTES));
+    this.#socket.close(code, truncated(reason, REASON_MAX_BYTES));
   }
 
-  /** Cuts it off; the reason reaches a client whose connection takes it at once. */
-  cutOff(code: number, reason: string): void {
+  /** Terminates the socket; the reason reaches only a client that reads at once. */
+  terminateWith(code: number, reason: string): void {
     this.close(code, reason);
     this.#socket.terminate();
   }
@@ -122,7 +124,7 @@ export class AdminSocket implements Viewer {
   }
 
   #received(data: RawData, isBinary: boolean): void {
-    // What was read together with the message that ended it is not looked at.
+    // Messages that arrived together with the one that ended the socket are ignored.
     if (this.#state === 'closing' || !this.#counted()) return;
     if (isBinary) {
       this.close(1003, 'a binary message: expected JSON text');
@@ -139,7 +141,7 @@ export class AdminSocket implements Viewer {
     else this.close(CLOSE.badMessage, 'a resync before the hello');
   }
 
-  /** Whether the client may send one more. */
+  /** Counts a message; returns whether the client may send it. */
   #counted(): boolean {
     if (this.#state === 'closing') return false;
     const nowMs = this.#parts.time.monotonicMs();
@@ -160,7 +162,7 @@ export class AdminSocket implements Viewer {
     }
     this.#state = 'checking';
     const verdict = await this.#parts.checkToken(token);
-    // It may have gone meanwhile.
+    // The socket may be closed meanwhile.
     if (this.#isClosing) return;
     switch (verdict) {
       case 'admin':
@@ -180,22 +182,22 @@ export class AdminSocket implements Viewer {
   #admit(token: string): void {
     this.#cancelHello();
     if (!this.#mayEnter(this)) {
-      this.close(1013, 'as many consoles as this node takes are open here (CARILLON_ADMIN_SOCKETS_MAX)');
+      this.close(1013, 'too many consoles are open on this node (CARILLON_ADMIN_SOCKETS_MAX)');
       return;
     }
     this.#state = 'admitted';
     this.#token = token;
-    this.#parts.watch.join(this).catch(() => this.close(1011, 'the picture could not be made'));
+    this.#parts.watch.join(this).catch(() => this.close(1011, 'the snapshot could not be built'));
   }
 }
 
-/** As much of a text as fits in so many bytes. */
-function inBytes(text: string, bytes: number): string {
+/** Returns as much of a text as fits in this many bytes. */
+function truncated(text: string, bytes: number): string {
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytes));
   return text.slice(0, read);
 }
 
-/** A message, or what is wrong with it. */
+/** Returns a message, or the error in it. */
 function readMessage(data: RawData): ClientMessage | string {
   let value: unknown;
   try {

@@ -1,22 +1,23 @@
-// Bounds connections that have not said yet who they are: so many for a network, so many in all. A new one always gets its place, since it may be
-// an administrator's whose hello follows; the oldest one of whoever has most makes room for it.
+// Limits connections that are not authenticated yet: per network and in total. A new one is always admitted, since it
+// may be an administrator's whose hello follows; the oldest one of the network with the most connections is evicted for
+// it.
 
 export interface AnonymousLimits {
   readonly max: number;
   readonly perNetworkMax: number;
 }
 
-/** The place of one connection until it is known, or gone. */
+/** The entry of one connection until it is authenticated or closed. */
 export interface AnonymousPlace {
-  /** Called when the place is taken away; ends the connection. */
+  /** Called when the connection is evicted; closes it. */
   onEvicted: () => void;
-  /** Gives the place back; may be called more than once. */
+  /** Removes the entry; may be called more than once. */
   release(): void;
 }
 
 export class AnonymousPlaces {
   readonly #limits: AnonymousLimits;
-  /** By network; each set is in the order of its arrivals. */
+  /** By network; each set is in order of arrival. */
   readonly #networks = new Map<string, Set<AnonymousPlace>>();
   #count = 0;
 
@@ -24,7 +25,7 @@ export class AnonymousPlaces {
     this.#limits = limits;
   }
 
-  /** Takes a place for a connection from this address (null: it is not known), and evicts another one where there is none left. */
+  /** Adds a connection from this address (null: unknown), and evicts another one when the limit is reached. */
   take(address: string | null, onEvicted: () => void): AnonymousPlace {
     const network = address === null ? '' : networkOf(address);
     const { max, perNetworkMax } = this.#limits;
@@ -60,7 +61,10 @@ export class AnonymousPlaces {
   }
 }
 
-/** An IPv4 address itself; the first 64 bits of an IPv6 address, of which a single customer has all the rest. */
+/**
+ * Returns the network of an address: an IPv4 address itself; the first 64 bits of an IPv6 address, since one customer
+ * has all the rest.
+ */
 function networkOf(address: string): string {
   if (!address.includes(':')) return address;
   const [head = '', tail] = (address.split('%', 1)[0] ?? '').toLowerCase().split('::');

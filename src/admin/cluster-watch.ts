@@ -1,5 +1,6 @@
-// What this node knows of the whole cluster while somebody watches it here: it hears all nodes, keeps the picture, and tells its viewers what
-// changed. Without viewers it hears nothing and has no timer.
+// Collects the state of the whole cluster while the console is open on this node: subscribes to the reports of all
+// nodes, keeps the snapshot, and sends changes to its viewers. Without viewers it subscribes to nothing and has no
+// timer.
 
 import type { Logger } from 'pino';
 import type { Cancel, Clock, ProcessTime } from '../domain/clock.js';
@@ -22,21 +23,21 @@ import type { StoreProbe } from './store-probe.js';
 
 const TICK_MS = 250;
 const TICKS_A_SECOND = 4;
-/** What people wait for is told so soon after it happened. */
+/** Changes of state are published this soon after they happened. */
 const SOON_MS = 100;
 const TICKS_A_WATCH = 8;
 const TICKS_A_PROBE = 20;
-/** Someone who loads the page again finds what there was. */
+/** Kept this long for a viewer who reloads the page. */
 const LINGER_MS = 10_000;
-/** A first viewer waits so long at most for all nodes to say what they do. */
+/** How long a first viewer waits at most for the reports of all nodes. */
 const FIRST_WAIT_MS = 600;
-/** Whoever was held up by so much has yet to read what was said meanwhile, and judges nobody for a moment. */
+/** A node that was blocked for this long still has reports to read, and judges no other node for a moment. */
 const HELD_UP_MS = 200;
 const HELD_UP_PAUSE_MS = 500;
-/** The same thing seen by several nodes is told once. */
+/** An event that several nodes observe is published once. */
 const SAME_NODE_EVENT_MS = 15_000;
 
-/** Somebody who sees the picture here. `text` is JSON, the same bytes for all. */
+/** A viewer of the snapshot. `text` is JSON, the same bytes for all. */
 export interface Viewer {
   send(text: Buffer): void;
 }
@@ -47,11 +48,11 @@ interface WatchParts {
   readonly time: ProcessTime;
   readonly log: Logger;
   readonly probe: StoreProbe;
-  /** Tells all nodes, this one among them, that somebody watches here. */
+  /** Publishes to all nodes, including this one, that this node has viewers. */
   readonly ask: (watch: Watch) => void;
-  /** Begins or ends to hear what nodes say. Does not fail. */
+  /** Subscribes to or unsubscribes from the reports of nodes. Does not fail. */
   readonly listen: (on: boolean) => Promise<void>;
-  /** How much lies in the queues of shards that nobody owns. */
+  /** Reads how much work is in the queues of shards without an owner. */
   readonly readLevels: (shards: readonly number[]) => Promise<readonly ShardLevel[]>;
 }
 
@@ -79,7 +80,7 @@ export class ClusterWatch {
   #cancel: Cancel | null = null;
   #soon: Cancel | null = null;
   #lingersUntilMs = Infinity;
-  /** Resolves when the first viewer can be shown something worth seeing. */
+  /** Resolves when there is enough to show to the first viewer. */
   #ready: Promise<void> = Promise.resolve();
   #isReady: () => void = () => undefined;
   #stopped = false;
@@ -93,7 +94,7 @@ export class ClusterWatch {
     return this.#viewers.size;
   }
 
-  /** The picture for a new viewer, who gets all that follows. */
+  /** Sends the snapshot to a new viewer, who receives all later changes. */
   async join(viewer: Viewer): Promise<void> {
     if (this.#stopped) return;
     this.#viewers.add(viewer);
@@ -108,7 +109,7 @@ export class ClusterWatch {
     this.#lingersUntilMs = this.#parts.time.monotonicMs() + LINGER_MS;
   }
 
-  /** The whole picture again. */
+  /** Sends the complete snapshot again. */
   resync(viewer: Viewer): void {
     const seq = this.#seq;
     if (this.#snapshot?.seq !== seq) {
@@ -119,20 +120,20 @@ export class ClusterWatch {
     viewer.send(this.#snapshot.text);
   }
 
-  /** The roster was read by this node's heartbeat. */
+  /** Called when this node's heartbeat read the roster. */
   rosterRead(roster: RosterFacts): void {
     this.#roster = roster;
     this.#rosterAtMs = this.#parts.time.monotonicMs();
     if (this.#cancel !== null) this.#map.seen(roster, this.#rosterAtMs);
   }
 
-  /** Something happened, here or elsewhere. */
+  /** Called when an event happened, here or on another node. */
   happened(event: ClusterEvent): void {
     if (this.#cancel === null || this.#isKnown(event)) return;
     this.#map.told(event, this.#parts.time.monotonicMs());
     this.#events = [...this.#events, event].sort((a, b) => a.atMs - b.atMs).slice(-EVENTS_KEPT);
     if (event.kind === 'lapsed') {
-      // Its shards may have others a moment later, and are to be seen without anybody before.
+      // Its shards may have other owners a moment later; they are shown without an owner first.
       this.#publish(false);
       return;
     }
@@ -142,7 +143,7 @@ export class ClusterWatch {
     });
   }
 
-  /** A node spoke; what it says is not believed to be as this version would say it. */
+  /** Called when a node published a report, which may be from another version. */
   hear(report: NodeReport): void {
     if (this.#cancel !== null) this.#safely(() => this.#hear(report));
   }
@@ -181,7 +182,7 @@ export class ClusterWatch {
     this.#ready = new Promise((resolve) => (this.#isReady = resolve));
     time.after(FIRST_WAIT_MS, this.#isReady);
     this.#later();
-    // Whoever asked before it listened would miss what is told once.
+    // A request before the subscription would miss reports that are published once.
     void listen(true).then(() => ask({ by: cluster.servedBy, fresh: true }));
     this.#probe();
   }
@@ -281,15 +282,17 @@ export class ClusterWatch {
     try {
       this.#learn(await this.#parts.readLevels(shards));
     } catch {
-      // Redis is unavailable, and the picture says so.
+      // Redis is unavailable, and the snapshot shows it.
     }
   }
 
   #probe(): void {
-    this.#parts.probe.measure().catch((error: unknown) => this.#parts.log.warn({ err: error }, 'a probe failed'));
+    this.#parts.probe
+      .measure()
+      .catch((error: unknown) => this.#parts.log.warn({ err: error }, 'a probe of the stores failed'));
   }
 
-  /** Whatever is wrong with what people see, the node goes on. */
+  /** Logs errors of the console, which do not affect the node. */
   #safely(work: () => void): void {
     try {
       work();
@@ -298,7 +301,10 @@ export class ClusterWatch {
     }
   }
 
-  /** Nodes that come and go are seen by all others, at slightly different times. */
+  /**
+   * Returns whether an event was published already: all nodes observe joining and leaving nodes, at slightly different
+   * times.
+   */
   #isKnown(event: ClusterEvent): boolean {
     return this.#events.some((known) => {
       if (known.id === event.id) return true;

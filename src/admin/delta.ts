@@ -1,12 +1,12 @@
-// What changed from one picture to the next. Pure; `applyDelta` in protocol.ts is its other half.
+// The changes from one snapshot to the next. Pure; `applyDelta` in protocol.ts is the reverse.
 
 import type { ClusterEvent, Delta, NodePicture, Picture, ShardPicture } from './protocol.js';
 
 type Writable<Of> = { -readonly [Name in keyof Of]: Of[Name] };
 
 /**
- * The delta between two pictures; null when nothing changed. `whole` false: figures that change all the time are left out, and only what
- * people wait for is told: nodes and shards that changed their state, and events.
+ * Returns the delta between two snapshots; null when nothing changed. With `whole` false it omits numbers that change
+ * all the time, and contains only nodes and shards that changed their state, and events.
  */
 export function deltaOf(before: Picture, after: Picture, seq: number, whole: boolean): Delta | null {
   const delta: Writable<Delta> = { type: 'delta', seq, atMs: after.atMs };
@@ -28,7 +28,7 @@ export function deltaOf(before: Picture, after: Picture, seq: number, whole: boo
   return delta;
 }
 
-/** The picture as those have it who got the delta without the figures: what was not told is as it was before. */
+/** Returns the snapshot of viewers who received the delta without numbers: omitted values are the previous ones. */
 export function toldPicture(before: Picture, after: Picture, whole: boolean): Picture {
   if (whole) return after;
   const known = new Map(before.nodes.map((node) => [node.id, node]));

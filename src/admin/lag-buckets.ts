@@ -1,10 +1,11 @@
-// Counts lags in buckets that grow by a tenth each, so that the lags of several nodes can be added up and percentiles read within a tenth.
+// Counts lags in buckets that grow by a tenth each, so that the lags of several nodes can be added and percentiles read
+// with a precision of a tenth.
 
 const GROWTH = Math.log(1.1);
-/** The last bucket begins beyond a day. */
+/** The last bucket starts beyond a day. */
 const BUCKETS = 200;
 
-/** The counts of a while. */
+/** The counts of a period. */
 export class LagBuckets {
   readonly #counts = new Float64Array(BUCKETS);
 
@@ -13,7 +14,7 @@ export class LagBuckets {
     this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
   }
 
-  /** What was counted since it was taken last: bucket, count, bucket, count, … */
+  /** Returns and resets the counts: bucket, count, bucket, count, … */
   take(): number[] {
     const pairs: number[] = [];
     this.#counts.forEach((count, bucket) => {
@@ -29,7 +30,10 @@ function bucketOf(lagMs: number): number {
   return Math.min(BUCKETS - 1, 1 + Math.floor(Math.log(lagMs) / GROWTH));
 }
 
-/** The lag below which this part (0 to 1) of all lags lies; null when there is none. `taken`: what several `take` gave. */
+/**
+ * Returns the lag below which this part (0 to 1) of all lags is; null when there is none. `taken` are results of
+ * `take`.
+ */
 export function lagPercentile(taken: readonly (readonly number[])[], part: number): number | null {
   const counts = new Float64Array(BUCKETS);
   for (const pairs of taken) {

@@ -1,4 +1,5 @@
-// What this node did since it was asked last: counted always, which costs a few additions for each delivery, and told while somebody watches.
+// Counts the work of this node since the last report: always, which costs a few additions for each delivery; published
+// while the console is open.
 
 import { LagBuckets } from './lag-buckets.js';
 import type { SweepPicture } from './protocol.js';
@@ -6,7 +7,7 @@ import type { Speeds } from './node-report.js';
 
 export type SweepName = 'promote' | 'rescue';
 
-/** What an attempt came to, as far as it is counted. */
+/** The counted facts of an attempt. */
 export interface AttemptFacts {
   readonly message: { readonly dueAtMs: number };
   readonly state: 'pending' | 'delivered' | 'failed';
@@ -21,7 +22,7 @@ export class NodeFigures {
   readonly #counts = none();
   readonly #sweeps: Record<SweepName, SweepPicture> = { promote: NEVER_SWEPT, rescue: NEVER_SWEPT };
 
-  /** An attempt was recorded. `taken` false: its message had ended otherwise by then. */
+  /** Counts a recorded attempt. `taken` is false when its message had ended otherwise by then. */
   attempted({ message, state, attempt, startedAtMs }: AttemptFacts, taken: boolean): void {
     if (attempt === 1) this.#lags.add(startedAtMs - message.dueAtMs);
     this.#counts[taken ? (state === 'pending' ? 'retried' : state) : 'superseded'] += 1;
@@ -36,7 +37,7 @@ export class NodeFigures {
     this.#counts.accepted += messages;
   }
 
-  /** A sweep of a shard ended. */
+  /** Counts a sweep of a shard that ended. */
   swept(sweep: SweepName, failed: boolean, queued: number, atMs: number): void {
     const before = this.#sweeps[sweep];
     this.#sweeps[sweep] = {
@@ -54,7 +55,7 @@ export class NodeFigures {
     return { ...this.#sweeps };
   }
 
-  /** What was counted since it was taken last, as so many a second, and the lags. */
+  /** Returns and resets the counts as rates per second, and the lags. */
   take(elapsedMs: number): { speeds: Speeds; lags: number[] } {
     const speeds = none();
     for (const name of Object.keys(speeds) as (keyof Counts)[]) {

@@ -1,22 +1,23 @@
-// What nodes say to each other while somebody watches. All nodes of a cluster may not be of one version, so it is read with care.
+// The messages that nodes publish while the console is open. Nodes of different versions may run in one cluster, so
+// they are parsed with care.
 
 import type { ClusterEvent, NodeLoad, SweepPicture } from './protocol.js';
 
-/** Says that a node has watchers. */
+/** Announces that a node has viewers. */
 export interface Watch {
   /** The node's id. */
   readonly by: string;
-  /** It knows nothing yet: everybody is to say everything at once. */
+  /** It has no data yet: all nodes must report everything at once. */
   readonly fresh: boolean;
 }
 
-/** What a node says of itself four times a second; the rest of it comes once a second. */
+/** The report of a node, four times a second; most of it is sent once a second. */
 export interface NodeReport {
   readonly node: string;
   readonly figures?: ReportedStats;
   /** Of the shards that it owns. */
   readonly levels?: readonly ShardLevel[];
-  /** New ones, or, when a watcher is fresh, all that it remembers. */
+  /** New events, or all stored ones when a watcher is fresh. */
   readonly events?: readonly ClusterEvent[];
 }
 
@@ -31,7 +32,7 @@ export interface ShardLevel {
   readonly completedAtMs: number;
 }
 
-/** Things counted, a second. */
+/** Rates per second. */
 export interface Speeds {
   readonly delivered: number;
   readonly retried: number;
@@ -62,7 +63,7 @@ export function readWatch(text: string): Watch | null {
   return { by: value.by, fresh: value.fresh === true };
 }
 
-/** Null for what no node of this version says. */
+/** Parses a report; returns null for any other text. */
 export function readNodeReport(text: string): NodeReport | null {
   const value = readObject(text);
   return value === null || typeof value.node !== 'string' ? null : (value as unknown as NodeReport);

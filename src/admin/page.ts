@@ -1,4 +1,5 @@
-// The files of the console's page, as they were built: read once into memory, a few hundred kilobytes, and again when a new build is there.
+// The files of the console as they were built: read into memory once, a few hundred kilobytes, and again after a new
+// build.
 
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
@@ -8,7 +9,7 @@ import { gzip } from 'node:zlib';
 
 export interface PageFile {
   readonly body: Buffer;
-  /** The same, compressed; null where that gains nothing. */
+  /** The same, compressed; null when compression gains nothing. */
   readonly gzipped: Buffer | null;
   readonly mediaType: string;
   readonly etag: string;
@@ -17,7 +18,7 @@ export interface PageFile {
 }
 
 const INDEX = 'index.html';
-/** Below this folder each name has a hash of its content. */
+/** Names below this folder contain a hash of the content. */
 const HASHED = 'assets/';
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -30,7 +31,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.json': 'application/json; charset=utf-8',
   '.txt': 'text/plain; charset=utf-8',
 };
-/** What is compressed already. */
+/** Formats that are compressed already. */
 const DENSE = new Set(['.png', '.ico', '.woff2']);
 
 const compress = promisify(gzip);
@@ -45,9 +46,12 @@ export class ConsolePage {
     this.#folder = folder;
   }
 
-  /** A file by its name below the folder, with slashes; '' for the page itself. Null where there is none, or nothing was built. */
+  /**
+   * Returns a file by its name below the folder, with slashes; '' for the page itself. Returns null for an unknown
+   * name, and when nothing was built.
+   */
   async find(name: string): Promise<PageFile | null> {
-    // A new build has new names for its files, and the page is what names them.
+    // A new build has new names for its files, and the page refers to them.
     if (name === '' || this.#builtAtMs < 0) await this.#look();
     return (await this.#files).get(name === '' ? INDEX : name) ?? null;
   }
@@ -63,7 +67,7 @@ export class ConsolePage {
   }
 }
 
-/** Only what was found here is ever served: no path of a request is looked up in the file system. */
+/** Reads all files. Only these are served: no path of a request is looked up in the file system. */
 async function readAll(folder: string): Promise<ReadonlyMap<string, PageFile>> {
   const found = await readdir(folder, { recursive: true, withFileTypes: true });
   const names = found

@@ -1,15 +1,16 @@
-// What the admin websocket says, in both directions: the picture of the cluster, how it changes, and why a socket is closed. The page imports
-// this file too, so it imports nothing. docs/admin-protocol.md tells it in words.
+// The protocol of the admin websocket: the snapshot of the cluster, its changes, and why a socket is closed. The
+// console imports this file too, so it imports nothing. docs/admin-protocol.md describes it.
 
-/** Raised when a message changes its meaning. New members may appear without it: readers ignore what they do not know. */
+/** Raised when a message changes its meaning. New members may appear without it: readers ignore unknown ones. */
 export const PROTOCOL_VERSION = 1;
 
-/** Most events that a picture remembers; the oldest go first. */
+/** Most events in a snapshot; the oldest are dropped first. */
 export const EVENTS_KEPT = 200;
-/** Most seconds of rates that a picture remembers. */
+/** Most seconds of rates in a snapshot. */
 export const HISTORY_KEPT = 300;
 
-// ---- what a client says -------------------------------------------------------------------------------------------------------------
+// ---- messages of a client
+// ------------------------------------------------------------------------------------------------------------
 
 export type ClientMessage = Hello | Resync;
 
@@ -19,16 +20,17 @@ export interface Hello {
   readonly token: string;
 }
 
-/** Asks for a whole picture again: a delta's `seq` was not the one that was expected. */
+/** Requests a complete snapshot again: the `seq` of a delta was not the expected one. */
 export interface Resync {
   readonly type: 'resync';
 }
 
-// ---- what a node says ---------------------------------------------------------------------------------------------------------------
+// ---- messages of a node
+// --------------------------------------------------------------------------------------------------------------
 
 export type ServerMessage = Snapshot | Delta;
 
-/** The whole picture, sent when a client was let in and when it asked again. */
+/** The complete snapshot, sent when a client was admitted and when it requests a resync. */
 export interface Snapshot {
   readonly type: 'snapshot';
   readonly protocol: number;
@@ -37,22 +39,25 @@ export interface Snapshot {
   readonly picture: Picture;
 }
 
-/** What changed. At least one each second, so that silence means a broken connection. A member that is absent did not change. */
+/**
+ * The changes. Sent at least once each second, so that silence means a broken connection. Absent members did not
+ * change.
+ */
 export interface Delta {
   readonly type: 'delta';
   /** One more than that of the message before it. */
   readonly seq: number;
   /** Now, by the cluster's clock. */
   readonly atMs: number;
-  /** Nodes that are new or changed, whole. */
+  /** New or changed nodes, complete. */
   readonly nodes?: readonly NodePicture[];
-  /** Ids of nodes that are gone. */
+  /** Ids of nodes that left. */
   readonly gone?: readonly string[];
-  /** Shards whose owner, epoch or state changed, whole. */
+  /** Shards whose owner, epoch or state changed, complete. */
   readonly shards?: readonly ShardPicture[];
-  /** The figures of all shards. */
+  /** The levels of all shards. */
   readonly levels?: ShardLevels;
-  /** One second's rates, to be put at the end of `history`. */
+  /** The rates of one second, to be appended to `history`. */
   readonly rates?: Rates;
   readonly sweeps?: SweepsPicture;
   readonly stores?: StoresPicture;
@@ -60,10 +65,11 @@ export interface Delta {
   readonly events?: readonly ClusterEvent[];
 }
 
-// ---- the picture --------------------------------------------------------------------------------------------------------------------
+// ---- the snapshot
+// -------------------------------------------------------------------------------------------------------------------
 
 export interface Picture {
-  /** Now, by the cluster's clock (Redis's), in epoch ms. All other times of the picture are of the same clock. */
+  /** Now, by the cluster's clock (Redis's), in epoch ms. All other times of the snapshot use the same clock. */
   readonly atMs: number;
   readonly cluster: ClusterFacts;
   /** In the order of their ids. */
@@ -71,7 +77,9 @@ export interface Picture {
   /** By shard number. */
   readonly shards: readonly ShardPicture[];
   readonly levels: ShardLevels;
-  /** The last seconds' rates, the oldest first, as far back as this node was asked for them. The last one is the present. */
+  /**
+   * The rates of the last seconds, the oldest first, as far back as this node has them. The last one is the present.
+   */
   readonly history: readonly Rates[];
   readonly sweeps: SweepsPicture;
   readonly stores: StoresPicture;
@@ -79,7 +87,7 @@ export interface Picture {
   readonly events: readonly ClusterEvent[];
 }
 
-/** What does not change while a node runs. */
+/** Facts that do not change while a node runs. */
 export interface ClusterFacts {
   /** How many shards there are. */
   readonly shards: number;
@@ -92,76 +100,78 @@ export interface ClusterFacts {
 }
 
 /**
- * `joining`: it has no shards yet and does not count for new ones. `active`: it works. `draining`: it gives its shards away.
- * `suspect`: nothing was heard of it for longer than it should take. `unable`: it says itself that a store is out of its reach.
+ * `joining`: it has no shards yet and is not eligible for new ones. `active`: it works. `draining`: it hands over its
+ * shards. `suspect`: it was silent for longer than expected. `unable`: it reports that it cannot reach a store.
  */
 export type NodeState = 'joining' | 'active' | 'draining' | 'suspect' | 'unable';
 
 export interface NodePicture {
-  /** Of this process alone: its name and a random end. */
+  /** Identifies this process: its name and a random suffix. */
   readonly id: string;
   readonly name: string;
   readonly state: NodeState;
   readonly uptimeMs: number;
-  /** When it was heard of last. Its heartbeat's age is the picture's `atMs` minus this. */
+  /** When its last sign of life arrived. Its heartbeat's age is the snapshot's `atMs` minus this. */
   readonly heardAtMs: number;
   /** How many shards it owns. */
   readonly shards: number;
-  /** Null until it was asked for its figures, which takes less than a second. */
+  /** Null until it reported its load, which takes less than a second. */
   readonly load: NodeLoad | null;
 }
 
 export interface NodeLoad {
-  /** Deliveries and firings under way. */
+  /** Deliveries and firings in flight. */
   readonly inFlight: number;
-  /** Most deliveries at once. */
+  /** Most deliveries at a time. */
   readonly capacity: number;
-  /** Attempts that ended in the last second, whatever came of them. */
+  /** Attempts that ended in the last second, with any result. */
   readonly deliveriesPerS: number;
-  /** Of the process, in bytes. */
+  /** Memory of the process, in bytes. */
   readonly memoryBytes: number;
   /** Part of one core that the process uses, 0 to 1 or more. */
   readonly cpu: number;
-  /** How long the event loop made timers wait at most in the last second. */
+  /** The longest delay of timers by the event loop in the last second. */
   readonly loopDelayMs: number;
 }
 
-/** `moving`: its owner gave it and nobody took it yet. `orphaned`: its owner is gone, or it never had one. */
+/**
+ * `moving`: its owner handed it over and no node acquired it yet. `orphaned`: its owner is gone, or it never had one.
+ */
 export type ShardState = 'owned' | 'moving' | 'orphaned';
 
 export interface ShardPicture {
   readonly shard: number;
   /** The owning node's id; the last one's while it moves; null when it is orphaned. */
   readonly owner: string | null;
-  /** Raised at each change of owner. 0 while it is not known. */
+  /** Raised at each change of owner. 0 while it is unknown. */
   readonly epoch: number;
   readonly state: ShardState;
 }
 
-/** Columns: the figure of shard n stands at place n. */
+/** Columns: index n is shard n. */
 export interface ShardLevels {
-  /** Entries of Redis whose time has come and that nobody claimed yet. */
+  /** Entries that are due and not claimed. */
   readonly due: readonly number[];
-  /** Entries in Redis that wait for their time, those that are due included. */
+  /** Entries that are not in flight, including those that are due. */
   readonly queued: readonly number[];
-  /** Entries that are claimed: being delivered, or fired. */
+  /** Claimed entries: being delivered, or fired. */
   readonly inFlight: readonly number[];
-  /** By how much the earliest due entry is late; 0 when nothing is due. */
+  /** How late the earliest due entry is; 0 when nothing is due. */
   readonly lagMs: readonly number[];
 }
 
-/** What the cluster did in one second. */
+/** The work of the cluster in one second. */
 export interface Rates {
   readonly atMs: number;
-  /** Attempts by what they came to, a second. `superseded`: its message had ended otherwise by then. */
+  /** Attempts by result, per second. `superseded`: the message had ended otherwise by then. */
   readonly delivered: number;
   readonly retried: number;
   readonly failed: number;
   readonly superseded: number;
-  /** Occurrences of schedules that were published and skipped, a second. */
+  /** Occurrences of schedules that were published and skipped, per second. */
   readonly fired: number;
   readonly skipped: number;
-  /** Messages that were accepted from clients, a second. */
+  /** Messages accepted from clients, per second. */
   readonly accepted: number;
   /** Start of first attempts minus their due time; null when there was none. Within 10 %. */
   readonly lagP50Ms: number | null;
@@ -171,26 +181,28 @@ export interface Rates {
 export interface SweepsPicture {
   readonly promote: SweepPicture;
   readonly rescue: SweepPicture;
-  /** Sweeps of a shard that wait for their turn or are under way, in all nodes. */
+  /** Sweeps of a shard that wait for their turn or are in progress, on all nodes. */
   readonly backlog: number;
-  /** The least of all shards' horizons: everything due before it is in Redis. 0 when a shard's is lost and is being filled again. */
+  /**
+   * The earliest horizon of all shards: everything due before it is in Redis. 0 while a lost shard is being refilled.
+   */
   readonly completedHorizonAtMs: number;
-  /** The least of all shards' announced horizons. */
+  /** The earliest announced horizon of all shards. */
   readonly announcedHorizonAtMs: number;
 }
 
-/** Of all nodes, since each of them began. */
+/** Of all nodes, since each of them started. */
 export interface SweepPicture {
   /** When one ended last; null when none did. */
   readonly lastAtMs: number | null;
-  /** Rows that the last one put into Redis. */
+  /** Rows that the last one queued. */
   readonly lastQueued: number;
-  /** When one that had something to put into Redis ended last, and how many rows it put there. */
+  /** When one that queued rows ended last, and how many rows it queued. */
   readonly lastMovedAtMs: number | null;
   readonly lastMoved: number;
   readonly runs: number;
   readonly failures: number;
-  /** Rows that all of them put into Redis. */
+  /** Rows that all of them queued. */
   readonly queued: number;
 }
 
@@ -200,34 +212,38 @@ export interface StoresPicture {
     /** Items in the recorders of all nodes that are not committed yet. */
     readonly backlog: number;
   };
-  /** Redis, with the data of Redis. */
+  /** Redis. */
   readonly queue: StorePicture & {
-    /** Entries that wait to be offered to Redis, and those beyond the bound, which sweeps will find. */
+    /** Entries that wait for Redis, and those beyond the bound, which sweeps will find. */
     readonly offersWaiting: number;
     readonly offersLeftToSweeps: number;
-    /** Null where it is not known. */
+    /** Null when it is unknown. */
     readonly memoryBytes: number | null;
     readonly memoryMaxBytes: number | null;
   };
 }
 
 export interface StorePicture {
-  /** Whether the answering node can work with it. */
+  /** Whether the answering node can use it. */
   readonly isUp: boolean;
   /** Names of the nodes that cannot. */
   readonly awayFor: readonly string[];
-  /** A round trip from the answering node, lately; null when there was no answer. */
+  /** A recent round trip from the answering node; null when there was no answer. */
   readonly roundTripMs: number | null;
 }
 
-// ---- events -------------------------------------------------------------------------------------------------------------------------
+// ---- events
+// -------------------------------------------------------------------------------------------------------------------------
 
-/** `id` is of this event alone. */
+/** `id` is unique to this event. */
 export type ClusterEvent = { readonly id: string; readonly atMs: number } & (
   NodeEvent | MovedEvent | ShardsEvent | SweptEvent
 );
 
-/** `joined`: it is on the roster. `draining`: it began to give its shards away. `left`: it said goodbye. `lapsed`: it was not heard of for a lease. */
+/**
+ * `joined`: it is on the roster. `draining`: it started to hand over its shards. `left`: it left in order. `lapsed`: it
+ * was silent for a lease.
+ */
 export interface NodeEvent {
   readonly kind: 'joined' | 'draining' | 'left' | 'lapsed';
   /** The node's id and name. */
@@ -235,25 +251,28 @@ export interface NodeEvent {
   readonly name: string;
 }
 
-/** A node took shards. */
+/** A node acquired shards. */
 export interface MovedEvent {
   readonly kind: 'moved';
   readonly shards: readonly number[];
-  /** The owner's id before, where all had the same and it is known. */
+  /** The previous owner's id, when all had the same and it is known. */
   readonly from: string | null;
   readonly to: string;
-  /** From its locks to running actors. */
+  /** From acquiring the locks to running actors. */
   readonly durationMs: number;
 }
 
-/** `given`: a node handed shards over. `fenced`: it found out that they have another owner. `leasesLapsed`: it could not keep their leases. */
+/**
+ * `given`: a node handed shards over. `fenced`: it found that they have another owner. `leasesLapsed`: its leases
+ * expired.
+ */
 export interface ShardsEvent {
   readonly kind: 'given' | 'fenced' | 'leasesLapsed';
   readonly shards: readonly number[];
   readonly node: string;
 }
 
-/** Sweeps put rows into Redis; those of a second are one event. */
+/** Sweeps queued rows; those of a second are one event. */
 export interface SweptEvent {
   readonly kind: 'swept';
   readonly node: string;
@@ -262,19 +281,23 @@ export interface SweptEvent {
   readonly queued: number;
 }
 
-// ---- why a socket is closed ---------------------------------------------------------------------------------------------------------
+// ---- why a socket is closed
+// ---------------------------------------------------------------------------------------------------------
 
-/** The close codes that are Carillon's own, beside 1001 (the node stops), 1003 (binary), 1009 (too long) and 1013 (too many sockets). */
+/**
+ * Carillon's own close codes, in addition to 1001 (the node stops), 1003 (binary), 1009 (too long) and 1013 (too many
+ * sockets).
+ */
 export const CLOSE = {
   /** Not JSON, no known type, or members that are missing or wrong. */
   badMessage: 4400,
-  /** No token, or one that nobody has. */
+  /** No token, or an unknown one. */
   unauthorized: 4401,
   /** A tenant's token. */
   forbidden: 4403,
-  /** The first message did not come in time. */
+  /** The first message did not arrive in time. */
   helloTimeout: 4408,
-  /** It read too slowly: what waited for it exceeded its bound. */
+  /** It read too slowly: the data that waited for it exceeded its bound. */
   tooSlow: 4413,
   /** It sent too many messages. */
   flood: 4429,
@@ -282,14 +305,18 @@ export const CLOSE = {
   unavailable: 4503,
 } as const;
 
-/** Whether a closed socket may be opened again as it was: what is wrong with its token or its messages stays wrong. */
+/** Returns whether a closed socket may be opened again unchanged: an invalid token or message stays invalid. */
 export function mayReconnect(code: number): boolean {
   return code !== CLOSE.badMessage && code !== CLOSE.unauthorized && code !== CLOSE.forbidden && code !== 1003;
 }
 
-// ---- reading ------------------------------------------------------------------------------------------------------------------------
+// ---- reading
+// ------------------------------------------------------------------------------------------------------------------------
 
-/** The picture after a delta. Whoever keeps pictures asks for a resync when `delta.seq` is not one more than that of the message before. */
+/**
+ * Returns the snapshot after a delta. The caller must request a resync when `delta.seq` is not one more than that of
+ * the previous message.
+ */
 export function applyDelta(picture: Picture, delta: Delta): Picture {
   const { atMs, nodes = [], gone = [], shards = [], levels, rates, sweeps, stores, events = [] } = delta;
   return {
@@ -305,7 +332,7 @@ export function applyDelta(picture: Picture, delta: Delta): Picture {
   };
 }
 
-/** What a node remembers from before may come after what happened since. */
+/** Sorts events by time: stored events of a node may arrive after later ones. */
 function inOrder(events: ClusterEvent[]): ClusterEvent[] {
   return events.sort((a, b) => a.atMs - b.atMs);
 }

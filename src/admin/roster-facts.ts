@@ -1,4 +1,4 @@
-// The roster as the console needs it: what the membership's view has, and no more.
+// The part of the roster that the console needs.
 
 export interface RosterMember {
   readonly id: string;

@@ -1,99 +1,102 @@
-// Who owns which shard, put together from the roster (each heartbeat) and from what nodes say at the moment they give and take.
+// The owners of all shards, combined from the roster (each heartbeat) and from events when nodes acquire and hand over
+// shards.
 //
-// The roster's answer may have been on its way when a node said that it took a shard: for a moment after such a word it is not believed
-// about that shard.
+// The roster may have been read before such an event: for a moment after an event the roster is ignored for its shard.
 
 import type { ClusterEvent, ShardPicture, ShardState } from './protocol.js';
 import type { RosterFacts } from './roster-facts.js';
 
-const BELIEVED_MS = 500;
+const EVENT_PRECEDENCE_MS = 500;
 
-interface Place {
+interface Shard {
   owner: string | null;
   epoch: number;
   state: ShardState;
-  /** When a node spoke of it last, and since when it has been moving. */
-  toldAtMs: number;
+  /** When an event about it arrived last, and since when it has been moving. */
+  eventAtMs: number;
   movingSinceMs: number;
 }
 
 export class ShardMap {
-  readonly #places: Place[];
+  readonly #shards: Shard[];
   readonly #movingMaxMs: number;
 
-  /** A shard that moves for longer than `movingMaxMs` is orphaned: whoever was to take it did not. */
+  /** A shard that moves for longer than `movingMaxMs` is orphaned: no node acquired it. */
   constructor(shards: number, movingMaxMs: number) {
     this.#movingMaxMs = movingMaxMs;
-    this.#places = Array.from({ length: shards }, () => ({
+    this.#shards = Array.from({ length: shards }, () => ({
       owner: null,
       epoch: 0,
       state: 'orphaned' as const,
-      toldAtMs: -Infinity,
+      eventAtMs: -Infinity,
       movingSinceMs: 0,
     }));
   }
 
-  /** The roster was read. `atMs` is this node's monotonic time, here and below. */
+  /** Called when the roster was read. `atMs` is this node's monotonic time, here and below. */
   seen({ members, owners }: RosterFacts, atMs: number): void {
     const alive = new Set(members.map(({ id }) => id));
-    this.#places.forEach((place, shard) => {
-      if (atMs - place.toldAtMs < BELIEVED_MS) return;
+    this.#shards.forEach((entry, shard) => {
+      if (atMs - entry.eventAtMs < EVENT_PRECEDENCE_MS) return;
       const owner = owners[shard] ?? null;
-      if (owner !== null && alive.has(owner)) this.#own(place, owner);
-      else if (owner !== null) this.#orphan(place);
-      else this.#release(place, atMs);
+      if (owner !== null && alive.has(owner)) this.#own(entry, owner);
+      else if (owner !== null) this.#orphan(entry);
+      else this.#release(entry, atMs);
     });
   }
 
-  /** A node spoke of its shards. */
+  /** Called when an event about shards arrived. */
   told(event: ClusterEvent, atMs: number): void {
     if (event.kind !== 'moved' && event.kind !== 'given') return;
     for (const shard of event.shards) {
-      const place = this.#places[shard];
-      if (place === undefined) continue;
+      const entry = this.#shards[shard];
+      if (entry === undefined) continue;
       if (event.kind === 'moved') {
-        this.#own(place, event.to);
-        place.toldAtMs = atMs;
-      } else if (place.owner === event.node && place.state === 'owned') {
-        place.state = 'moving';
-        place.movingSinceMs = atMs;
-        place.toldAtMs = atMs;
+        this.#own(entry, event.to);
+        entry.eventAtMs = atMs;
+      } else if (entry.owner === event.node && entry.state === 'owned') {
+        entry.state = 'moving';
+        entry.movingSinceMs = atMs;
+        entry.eventAtMs = atMs;
       }
     }
   }
 
-  /** An epoch was read. They never go back. */
+  /** Called when an epoch was read. Epochs never decrease. */
   installed(shard: number, epoch: number): void {
-    const place = this.#places[shard];
-    if (place !== undefined && epoch > place.epoch) place.epoch = epoch;
+    const entry = this.#shards[shard];
+    if (entry !== undefined && epoch > entry.epoch) entry.epoch = epoch;
   }
 
-  /** By number. */
+  /** Returns the shards by number. */
   pictures(): ShardPicture[] {
-    return this.#places.map(({ owner, epoch, state }, shard) => ({ shard, owner, epoch, state }));
+    return this.#shards.map(({ owner, epoch, state }, shard) => ({ shard, owner, epoch, state }));
   }
 
   unowned(): number[] {
-    return this.#places.flatMap(({ state }, shard) => (state === 'owned' ? [] : [shard]));
+    return this.#shards.flatMap(({ state }, shard) => (state === 'owned' ? [] : [shard]));
   }
 
-  #own(place: Place, owner: string): void {
-    place.owner = owner;
-    place.state = 'owned';
+  #own(entry: Shard, owner: string): void {
+    entry.owner = owner;
+    entry.state = 'owned';
   }
 
-  #orphan(place: Place): void {
-    place.owner = null;
-    place.state = 'orphaned';
+  #orphan(entry: Shard): void {
+    entry.owner = null;
+    entry.state = 'orphaned';
   }
 
-  /** The roster names no owner: whoever it was took its name off, for those who die leave theirs there. */
-  #release(place: Place, atMs: number): void {
-    if (place.owner === null || (place.state === 'moving' && atMs - place.movingSinceMs > this.#movingMaxMs)) {
-      this.#orphan(place);
+  /**
+   * Handles a shard without an owner in the roster: the owner removed its name itself, since the names of dead nodes
+   * stay.
+   */
+  #release(entry: Shard, atMs: number): void {
+    if (entry.owner === null || (entry.state === 'moving' && atMs - entry.movingSinceMs > this.#movingMaxMs)) {
+      this.#orphan(entry);
       return;
     }
-    if (place.state === 'owned') place.movingSinceMs = atMs;
-    place.state = 'moving';
+    if (entry.state === 'owned') entry.movingSinceMs = atMs;
+    entry.state = 'moving';
   }
 }

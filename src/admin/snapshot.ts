@@ -1,4 +1,4 @@
-// Makes the picture of the cluster out of what is known at a moment. Pure: time is an argument, nothing is kept.
+// Builds the snapshot of the cluster from the known facts. Pure: time is an argument, nothing is stored.
 
 import { lagPercentile } from './lag-buckets.js';
 import { NEVER_SWEPT } from './node-figures.js';
@@ -18,18 +18,21 @@ import type {
 import type { ReportedStats, ShardLevel, Speeds } from './node-report.js';
 import type { RosterMember } from './roster-facts.js';
 
-/** A node that says four times a second that it is there was not heard of for so long. */
+/** Silence of a node that reports four times a second, after which it is suspect. */
 const SILENT_MS = 900;
-/** A node that never said so (it is older than this, or its words do not arrive) missed its heartbeat by so much. */
+/**
+ * Lateness of a heartbeat after which a node without reports (it has another version, or its reports do not arrive) is
+ * suspect.
+ */
 const LATE_MS = 1_500;
-/** A report counts for so long. */
+/** How long a report is used. */
 const REPORT_MS = 2_500;
-/** A node that has no shards for longer than this after its start is not joining: there are more nodes than shards. */
+/** A node without shards for longer than this after its start is not joining: there are more nodes than shards. */
 const JOINING_MS = 2 * 60_000;
 
-/** What is known of a node beside the roster. All ages are in ms. */
+/** The facts about a node in addition to the roster. All ages are in ms. */
 export interface Heard {
-  /** Since its last pulse; null when there was none. */
+  /** Since its last report; null when there was none. */
   readonly heardAgeMs: number | null;
   readonly report: ReportedStats | null;
   readonly reportAgeMs: number;
@@ -44,12 +47,12 @@ export interface Known {
   readonly rosterAgeMs: number;
   readonly heard: ReadonlyMap<string, Heard>;
   readonly shards: readonly ShardPicture[];
-  /** By shard; undefined where nothing was read yet. */
+  /** By shard; undefined when nothing was read yet. */
   readonly levels: readonly (ShardLevel | undefined)[];
   readonly history: readonly Rates[];
   readonly events: readonly ClusterEvent[];
   readonly stores: KnownStores;
-  /** Whether silence tells something about a node: Redis is there, and this node was not held up itself. */
+  /** Whether silence is evidence about a node: Redis is available, and this node was not blocked itself. */
   readonly mayJudge: boolean;
 }
 
@@ -82,7 +85,7 @@ export function buildPicture(known: Known): Picture {
   };
 }
 
-/** What all nodes did in the last second. */
+/** Returns the rates of all nodes in the last second. */
 export function buildRates(atMs: number, heard: ReadonlyMap<string, Heard>): Rates {
   const reports = presentReports(heard);
   const sum = (name: keyof Speeds): number =>
@@ -109,13 +112,13 @@ function presentReports(heard: ReadonlyMap<string, Heard>): ReportedStats[] {
 }
 
 function nodePicture(member: RosterMember, shards: number, known: Known): NodePicture {
-  const { heardAgeMs: pulseAgeMs = null, report = null } = known.heard.get(member.id) ?? {};
+  const { heardAgeMs: reportedAgeMs = null, report = null } = known.heard.get(member.id) ?? {};
   const heartbeatAgeMs = member.heardMs + known.rosterAgeMs;
-  const ageMs = Math.min(heartbeatAgeMs, pulseAgeMs ?? Infinity);
+  const ageMs = Math.min(heartbeatAgeMs, reportedAgeMs ?? Infinity);
   return {
     id: member.id,
     name: member.name,
-    state: stateOf(member, shards, { ageMs, isReporting: pulseAgeMs !== null }, known),
+    state: stateOf(member, shards, { ageMs, isReporting: reportedAgeMs !== null }, known),
     uptimeMs: Math.round(member.uptimeMs + known.rosterAgeMs),
     heardAtMs: Math.round(known.atMs - ageMs),
     shards,
@@ -126,10 +129,10 @@ function nodePicture(member: RosterMember, shards: number, known: Known): NodePi
 function stateOf(
   member: RosterMember,
   shards: number,
-  { ageMs, isReporting: hasPulse }: { ageMs: number; isReporting: boolean },
+  { ageMs, isReporting: hasReports }: { ageMs: number; isReporting: boolean },
   { cluster, mayJudge }: Known,
 ): NodeState {
-  const limitMs = hasPulse ? SILENT_MS : 2 * cluster.heartbeatMs + LATE_MS;
+  const limitMs = hasReports ? SILENT_MS : 2 * cluster.heartbeatMs + LATE_MS;
   if (mayJudge && member.id !== cluster.servedBy && ageMs > limitMs) return 'suspect';
   if (member.draining) return 'draining';
   if (!member.able) return 'unable';

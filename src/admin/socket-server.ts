@@ -1,5 +1,6 @@
-// Takes the websocket upgrades of /admin/ws on the node's own HTTP server: checks where they come from, bounds how many there are (those whose
-// token is not known yet apart from those of administrators), and keeps them alive. All other requests that ask for an upgrade are answered as if they had not.
+// Serves the websocket upgrades of /admin/ws on the node's own HTTP server: checks their origin, limits their number
+// (unauthenticated ones separately from administrators), and keeps them alive. All other requests for an upgrade are
+// answered as if they had not requested one.
 
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -15,14 +16,14 @@ const MESSAGE_MAX_BYTES = 16 * 1_024;
 const PING_EVERY_MS = 15_000;
 /** How long a close waits for its answer. */
 const CLOSE_MS = 2_000;
-/** How long a node that stops waits for its closes to go out. */
+/** How long a stopping node waits for its closes to be sent. */
 const GOODBYE_MS = 50;
 
-/** With what the types of ws do not know yet. */
+/** Members that the types of ws do not have yet. */
 const OPTIONS: ServerOptions & { closeTimeout: number; maxFragments: number; maxBufferedChunks: number } = {
   noServer: true,
   clientTracking: false,
-  // Compressing would cost each socket memory and each message time; a delta has a kilobyte or two.
+  // Compression would cost each socket memory and each message time; a delta has one or two kilobytes.
   perMessageDeflate: false,
   maxPayload: MESSAGE_MAX_BYTES,
   maxFragments: 16,
@@ -31,17 +32,20 @@ const OPTIONS: ServerOptions & { closeTimeout: number; maxFragments: number; max
 };
 
 export interface SocketServerParts extends AdminSocketParts {
-  /** Most of administrators. */
+  /** Most sockets of administrators. */
   readonly socketsMax: number;
-  /** Most of which nothing is known yet. */
+  /** Limits of unauthenticated sockets. */
   readonly anonymous: AnonymousLimits;
-  /** Where a request comes from; null where that is not known. */
+  /** Returns the address of a request; null when it is unknown. */
   readonly addressOf: (request: IncomingMessage) => string | null;
-  /** Beside the node's own: origins as browsers send them, or "*" for any. */
+  /** Allowed origins in addition to the node's own, as browsers send them, or "*" for any. */
   readonly origins: readonly string[];
-  /** How often the token of an open socket is checked again: so soon ends a socket whose token was revoked or has expired. */
+  /**
+   * Interval at which the token of an open socket is checked again, which ends sockets whose token was revoked or has
+   * expired.
+   */
   readonly recheckMs: number;
-  /** The bearer token of an Authorization header. */
+  /** Returns the bearer token of an Authorization header. */
   readonly bearerToken: (authorization: string | undefined) => string | null;
 }
 
@@ -59,14 +63,14 @@ export class AdminSocketServer {
     this.#anonymous = new AnonymousPlaces(parts.anonymous);
   }
 
-  /** How many are open. */
+  /** The number of open sockets. */
   get size(): number {
     return this.#sockets.size;
   }
 
   attach(server: Server): void {
     server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-      // Nobody else listens to it between here and ws.
+      // No other listener exists between here and ws.
       socket.on('error', () => socket.destroy());
       const isOurs =
         (request.url ?? '').split('?', 1)[0] === PATH && request.headers.upgrade?.toLowerCase() === 'websocket';
@@ -75,7 +79,7 @@ export class AdminSocketServer {
     });
   }
 
-  /** Closes all, in order where a client answers. */
+  /** Closes all sockets, in order when the client answers. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#clearTimers();
@@ -87,12 +91,16 @@ export class AdminSocketServer {
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const { origins, bearerToken, checkToken, addressOf } = this.#parts;
     if (!isAllowedOrigin(request.headers.origin, request.headers.host, origins)) {
-      refuseUpgrade(socket, 403, 'this origin may not open a socket here; CARILLON_ADMIN_ORIGINS lists those that may');
+      refuseUpgrade(
+        socket,
+        403,
+        'this origin may not open a socket here; CARILLON_ADMIN_ORIGINS lists the allowed ones',
+      );
       return;
     }
-    // A token that comes with the upgrade is looked up in PostgreSQL: until then nothing is known of this one either.
-    const place = this.#anonymous.take(addressOf(request), () => socket.destroy());
-    socket.once('close', () => place.release());
+    // The token of an upgrade is looked up in PostgreSQL: until then this socket is not authenticated either.
+    const entry = this.#anonymous.take(addressOf(request), () => socket.destroy());
+    socket.once('close', () => entry.release());
     const { authorization } = request.headers;
     let token: string | null = null;
     if (authorization !== undefined) {
@@ -105,17 +113,17 @@ export class AdminSocketServer {
       }
     }
     if (socket.destroyed) return;
-    this.#server.handleUpgrade(request, socket, head, (opened) => this.#open(opened, token, place));
+    this.#server.handleUpgrade(request, socket, head, (opened) => this.#open(opened, token, entry));
   }
 
-  #open(opened: WebSocket, token: string | null, place: AnonymousPlace): void {
+  #open(opened: WebSocket, token: string | null, entry: AnonymousPlace): void {
     if (this.#stopped) {
       opened.on('error', () => undefined);
       opened.close(1001, 'this node stops');
       return;
     }
-    const socket = new AdminSocket(opened, this.#parts, token, (known) => this.#admit(known, place));
-    place.onEvicted = () => socket.cutOff(1013, 'too many sockets here that do not say who they are');
+    const socket = new AdminSocket(opened, this.#parts, token, (known) => this.#admit(known, entry));
+    entry.onEvicted = () => socket.terminateWith(1013, 'too many unauthenticated sockets on this node');
     this.#sockets.add(socket);
     opened.on('close', () => {
       this.#sockets.delete(socket);
@@ -125,14 +133,14 @@ export class AdminSocketServer {
     if (this.#timers.length === 0) this.#startTimers();
   }
 
-  #admit(socket: AdminSocket, place: AnonymousPlace): boolean {
+  #admit(socket: AdminSocket, entry: AnonymousPlace): boolean {
     if (this.#admitted.size >= this.#parts.socketsMax) return false;
-    place.release();
+    entry.release();
     this.#admitted.add(socket);
     return true;
   }
 
-  /** Two timers for all sockets; none without any. */
+  /** Two timers for all sockets; none without sockets. */
   #startTimers(): void {
     const forAll = (work: (socket: AdminSocket) => void, everyMs: number): Cancel =>
       every(this.#parts.time, everyMs, () => this.#sockets.forEach(work));

@@ -1,5 +1,5 @@
-// Says what this node does, while somebody anywhere in the cluster watches: four times a second that it is there, once a second its figures
-// and how much lies in its shards. Otherwise it is silent and has no timer.
+// Publishes the statistics of this node while the console is open anywhere in the cluster: four times a second a sign
+// of life, once a second its numbers and the levels of its shards. Otherwise it publishes nothing and has no timer.
 
 import type { Logger } from 'pino';
 import type { Cancel, ProcessTime } from '../domain/clock.js';
@@ -8,14 +8,14 @@ import type { NodeFigures } from './node-figures.js';
 import type { ClusterEvent } from './protocol.js';
 import type { ReportedStats, NodeReport, ShardLevel } from './node-report.js';
 
-const PULSE_MS = 250;
-const PULSES_A_REPORT = 4;
-/** What was done in less time says little about how much is done in a second. */
+const REPORT_MS = 250;
+const REPORTS_PER_STATS = 4;
+/** A shorter period is not representative of a rate per second. */
 const SHORTEST_REPORT_MS = 500;
-/** Watchers say every two seconds that they are there. */
+/** Watchers announce themselves every two seconds. */
 const ASKED_MS = 5_000;
 
-/** What is asked for when somebody watches. */
+/** The values that are read while somebody watches. */
 export interface NodeLevels {
   inFlight(): number;
   readonly capacity: number;
@@ -34,9 +34,9 @@ interface StatsPublisherPorts {
   readonly figures: NodeFigures;
   readonly events: NodeEvents;
   readonly levels: NodeLevels;
-  /** How much lies in these shards' queues. */
+  /** Reads how much work is in these shards' queues. */
   readonly readLevels: (shards: readonly number[]) => Promise<readonly ShardLevel[]>;
-  /** To all nodes, this one among them. */
+  /** Publishes to all nodes, including this one. */
   readonly tell: (report: NodeReport) => void;
 }
 
@@ -44,13 +44,13 @@ export class StatsPublisher {
   readonly #parts: StatsPublisherPorts;
   #untilMs = -Infinity;
   #cancel: Cancel | null = null;
-  #pulses = 0;
+  #reports = 0;
   #lastReportAtMs = 0;
   #lastReport: ReportedStats | null = null;
   #levelsSoon = false;
   #worstDelayMs = 0;
   #lastCpu: NodeJS.CpuUsage | null = null;
-  #isTellingAll = false;
+  #isPublishingAll = false;
   #news: ClusterEvent[] = [];
   #reading = false;
 
@@ -58,24 +58,24 @@ export class StatsPublisher {
     this.#parts = parts;
   }
 
-  /** Somebody watches, for the next seconds at least. */
+  /** Called when somebody watches, for the next seconds at least. */
   asked(fresh: boolean): void {
     const { time } = this.#parts;
     this.#untilMs = time.monotonicMs() + ASKED_MS;
     if (fresh) {
-      this.#isTellingAll = true;
-      this.#pulses = 0;
+      this.#isPublishingAll = true;
+      this.#reports = 0;
     }
     if (this.#cancel !== null && !fresh) return;
     if (this.#cancel === null) this.#begin();
     this.#publishReport();
   }
 
-  /** Something happened here: those who watch see it at once. */
+  /** Called when an event happened here, which viewers see at once. */
   happened(event: ClusterEvent): void {
     if (this.#cancel === null) return;
     this.#news.push(event);
-    // With it come the epochs of the shards that it is about.
+    // The epochs of its shards follow with the levels.
     if (event.kind === 'moved') this.#levelsSoon = true;
     this.#later(0);
   }
@@ -88,12 +88,12 @@ export class StatsPublisher {
 
   #begin(): void {
     const { time, figures } = this.#parts;
-    // What was counted while nobody watched was not done in the last second.
+    // Counts from before the watch do not belong to the last second.
     figures.take(1);
     this.#lastCpu = process.cpuUsage();
     this.#lastReportAtMs = time.monotonicMs();
     this.#lastReport = null;
-    this.#pulses = 0;
+    this.#reports = 0;
   }
 
   #later(delayMs: number): void {
@@ -116,19 +116,23 @@ export class StatsPublisher {
       this.stop();
       return;
     }
-    this.#later(PULSE_MS);
+    this.#later(REPORT_MS);
     events.flush(1_000);
-    const told = this.#isTellingAll ? [...events.all()] : this.#news;
-    this.#isTellingAll = false;
+    const published = this.#isPublishingAll ? [...events.all()] : this.#news;
+    this.#isPublishingAll = false;
     this.#news = [];
-    const isReport = this.#pulses % PULSES_A_REPORT === 0;
-    this.#pulses += 1;
-    tell({ node, ...(told.length === 0 ? {} : { events: told }), ...(isReport ? { figures: this.#report() } : {}) });
+    const isReport = this.#reports % REPORTS_PER_STATS === 0;
+    this.#reports += 1;
+    tell({
+      node,
+      ...(published.length === 0 ? {} : { events: published }),
+      ...(isReport ? { figures: this.#report() } : {}),
+    });
     if (isReport || this.#levelsSoon) void this.#publishLevels();
     this.#levelsSoon = false;
   }
 
-  /** Apart from the pulse, which is not to wait for Redis. */
+  /** Separate from the report, which must not wait for Redis. */
   async #publishLevels(): Promise<void> {
     const { node, levels, readLevels, tell } = this.#parts;
     if (this.#reading) return;
@@ -137,7 +141,7 @@ export class StatsPublisher {
       const owned = levels.ownedShards();
       if (owned.length > 0) tell({ node, levels: await readLevels(owned) });
     } catch {
-      // Redis is unavailable: those who watch see that.
+      // Redis is unavailable: the console shows it.
     } finally {
       this.#reading = false;
     }

@@ -1,4 +1,4 @@
-// How long a round trip to each store takes and how full Redis is: asked now and then while somebody watches.
+// Measures the round trip to each store and the memory of Redis, at intervals while somebody watches.
 
 import type { ProcessTime } from '../domain/clock.js';
 import type { KnownStores } from './snapshot.js';
@@ -8,7 +8,7 @@ interface ProbeParts {
   readonly isTableUp: () => boolean;
   readonly isQueueUp: () => boolean;
   readonly pingPostgres: () => Promise<unknown>;
-  /** Null where it is not known, as on a Redis Cluster. */
+  /** Null when it is unknown, as on a Redis Cluster. */
   readonly pingRedis: () => Promise<{ readonly usedBytes: number; readonly maxBytes: number } | null>;
 }
 
@@ -34,23 +34,23 @@ export class StoreProbe {
     };
   }
 
-  /** One at a time; a store that does not answer is waited for as long as its client waits. */
+  /** Measures one at a time; a store that does not answer is waited for until its client's timeout. */
   async measure(): Promise<void> {
     if (this.#measuring) return;
     this.#measuring = true;
-    const { pingPostgres: askTable, pingRedis: askQueue } = this.#parts;
-    const table = this.#timed(askTable).then(({ tookMs }) => (this.#table = tookMs));
-    const queue = this.#timed(askQueue).then(({ tookMs, value }) => {
+    const { pingPostgres, pingRedis } = this.#parts;
+    const table = this.#timed(pingPostgres).then(({ tookMs }) => (this.#table = tookMs));
+    const queue = this.#timed(pingRedis).then(({ tookMs, value }) => {
       this.#queue = tookMs;
       this.#memory = value ?? null;
     });
     await Promise.all([table, queue]).finally(() => (this.#measuring = false));
   }
 
-  async #timed<Value>(ask: () => Promise<Value>): Promise<{ tookMs: number | null; value: Value | null }> {
+  async #timed<Value>(ping: () => Promise<Value>): Promise<{ tookMs: number | null; value: Value | null }> {
     const startedAtMs = this.#parts.time.monotonicMs();
     try {
-      const value = await ask();
+      const value = await ping();
       return { tookMs: Math.round((this.#parts.time.monotonicMs() - startedAtMs) * 10) / 10, value };
     } catch {
       return { tookMs: null, value: null };

@@ -1,11 +1,11 @@
-// What is done with requests for an upgrade before a websocket is made of them, or instead.
+// Handles requests for an upgrade before a websocket is opened, or instead of it.
 
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 
 /**
- * Whether a page may open sockets here. Browsers always say where it is from; programs do not, and have a token to show. `host` is what the
- * request was sent to.
+ * Returns whether a page may open sockets here. Browsers always send their origin; programs do not, and authenticate
+ * with a token. `host` is the Host header of the request.
  */
 export function isAllowedOrigin(
   origin: string | undefined,
@@ -32,8 +32,9 @@ export function refuseUpgrade(socket: Duplex, status: number, text: string): voi
 const NOT_PASSED_ON = new Set(['upgrade', 'http2-settings', 'connection']);
 
 /**
- * Has the server read the request again, without the wish for an upgrade. Some clients (Java's) ask for HTTP/2 in that way with every first
- * request, and a server that listens to upgrades at all is given those too; they are to be answered as HTTP/1.1 allows: by ignoring the wish.
+ * Lets the server parse the request again without the upgrade. Some clients (Java's) request HTTP/2 in this way with
+ * every first request, and a server that handles upgrades receives those too; HTTP/1.1 allows to answer them by
+ * ignoring the upgrade.
  */
 export function replayWithoutUpgrade(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
   const lines = [`${request.method ?? 'GET'} ${request.url ?? '/'} HTTP/${request.httpVersion}`];

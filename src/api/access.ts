@@ -1,5 +1,6 @@
-// Who may call a route. Each route declares it in its config (`access`); what is checked is the route that the router matched, never the text of
-// a URL: a second reading of it would sooner or later differ from the router's. A route that does not declare it does not register.
+// Access to routes. Each route declares in its config (`access`) who may call it. The check uses the route that the
+// router matched, never the text of a URL, which a second parser would sooner or later read differently. A route
+// without the declaration does not register.
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { invariant } from '../domain/errors.js';
@@ -9,8 +10,8 @@ import type { KnownPaths } from './known-paths.js';
 import type { ApiArea, ApiServices } from './services.js';
 
 /**
- * `tenant`: a tenant's token, or an administrator's with `Carillon-Tenant`. `admin`: an administrator's token. `metrics`: likewise, and the
- * configured one also while PostgreSQL is unavailable. `open`: anybody.
+ * `tenant`: a tenant's token, or an administrator's with `Carillon-Tenant`. `admin`: an administrator's token.
+ * `metrics`: likewise, and the configured token also while PostgreSQL is unavailable. `open`: everybody.
  */
 const ACCESS = ['tenant', 'admin', 'metrics', 'open'] as const;
 export type Access = (typeof ACCESS)[number];
@@ -21,21 +22,26 @@ declare module 'fastify' {
     readonly access: Access;
   }
   interface FastifyRequest {
-    /** The tenant that the request is for. Throws on a request that was not authenticated for one. */
+    /** The tenant of the request. Throws when the request was not authenticated for one. */
     readonly tenantId: number;
     /** Set by the authentication of a `tenant` route; handlers read `tenantId`. */
     authenticatedTenantId: number | null;
-    /** Whether the Authorization header held the caller's token (and not something that is meant for a destination). */
+    /** Whether the Authorization header contained the caller's token (not a value for a destination). */
     authorizationIsOurs: boolean;
   }
 }
 
-/** Makes registering a route without its `access` throw; also for HEAD routes, other methods and routes of plugins. Before any route. */
+/**
+ * Makes the registration of a route without `access` throw; also for HEAD routes, other methods and routes of plugins.
+ * Must be called before any route.
+ */
 export function requireAccess(app: FastifyInstance): void {
   app.addHook('onRoute', ({ method, url, config }) => {
     if (isAccess((config as { access?: unknown } | undefined)?.access)) return;
     const name = `${[method].flat().join(', ')} ${url}`;
-    throw new Error(`${name} does not say who may call it: expected config.access to be one of ${ACCESS.join(', ')}`);
+    throw new Error(
+      `${name} does not declare who may call it: expected config.access to be one of ${ACCESS.join(', ')}`,
+    );
   });
 }
 
@@ -43,7 +49,10 @@ function isAccess(value: unknown): value is Access {
   return ACCESS.some((access) => access === value);
 }
 
-/** Who may call what was asked for: the matched route's declaration; where no route matched, what its neighbours declare. */
+/**
+ * Returns who may make this request: the declaration of the matched route; without a match, that of neighbouring
+ * routes.
+ */
 function accessOf(request: FastifyRequest, paths: KnownPaths): Access {
   if (request.is404) return paths.accessAround(request.url);
   const { access }: { access?: unknown } = request.routeOptions.config;
@@ -51,13 +60,13 @@ function accessOf(request: FastifyRequest, paths: KnownPaths): Access {
   return access;
 }
 
-/** Which part of the API a request was for. */
+/** Returns the part of the API that a request was for. */
 export function areaOf(request: FastifyRequest, paths: KnownPaths): ApiArea {
   const access = accessOf(request, paths);
   return access === 'tenant' || access === 'admin' ? access : 'node';
 }
 
-/** Checks the token of each request before anything else of it is looked at, as the matched route declares. */
+/** Checks the token of each request before anything else, as the matched route declares. */
 export function authenticate(app: FastifyInstance, paths: KnownPaths, services: ApiServices): void {
   const { database, clock, time, config } = services;
   const authenticator = new Authenticator(database, clock, config.CARILLON_TOKEN_CACHE_MS);
@@ -74,8 +83,8 @@ export function authenticate(app: FastifyInstance, paths: KnownPaths, services: 
   app.addHook('onRequest', async (request) => {
     const access = accessOf(request, paths);
     if (access === 'open') return;
-    // A token in the query can only be meant for us; Authorization may then be for the destination. An administrator's is not taken from
-    // there: addresses are written down in many places.
+    // A token in the query is always for this API; Authorization may then be for the destination. An administrator's
+    // token is not accepted there, since URLs are logged in many places.
     const queryToken = access === 'tenant' ? request.target.token : null;
     const token = queryToken ?? bearerToken(request.headers.authorization);
     request.authorizationIsOurs = queryToken === null;

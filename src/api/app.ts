@@ -1,4 +1,4 @@
-// Builds the API, apart from listening: raw targets, raw bodies, who may call, faults, routes, and the OpenAPI document.
+// Builds the API without listening: raw targets, raw bodies, access, errors, routes, and the OpenAPI document.
 
 import type { IncomingMessage } from 'node:http';
 import swagger from '@fastify/swagger';
@@ -37,22 +37,24 @@ import type { ApiServices } from './services.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The target as it was sent, taken apart. */
+    /** The target as it was sent, parsed. */
     target: RawTarget;
   }
 }
 
-/** A request must have arrived whole within this time: a slow sender must not hold a socket. */
+/** A request must arrive completely within this time: a slow sender must not occupy a socket. */
 const REQUEST_TIMEOUT_MS = 60_000;
 const KEEP_ALIVE_MS = 72_000;
-/** Node.js looks so often which connections exceeded their time. */
+/** Interval at which Node.js checks connections for exceeded times. */
 const CONNECTIONS_CHECKED_MS = 5_000;
-/** Beside the forwarded headers and the target there are the settings and what clients add by themselves. */
+/** In addition to the forwarded headers and the target there are the settings and the client's own headers. */
 const OTHER_HEADERS_BYTES = 16_384;
-/** Longer path parameters name nothing: ids have at most 256 characters, each perhaps percent-encoded. */
+/** Longer path parameters match nothing: ids have at most 256 characters, each possibly percent-encoded. */
 const PARAM_MAX_LENGTH = 1_024;
 
-/** The whole API. `listen` it, or `inject` requests; `close` finishes the requests under way. */
+/**
+ * Returns the whole API. `listen` starts it, `inject` makes test requests, `close` finishes the requests in progress.
+ */
 export function buildApp(services: ApiServices): FastifyInstance {
   const { config } = services;
   const targets = new WeakMap<IncomingMessage, RawTarget>();
@@ -65,9 +67,9 @@ export function buildApp(services: ApiServices): FastifyInstance {
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     forceCloseConnections: 'idle',
-    // We answer them ourselves, so that the client learns when to ask again.
+    // Our own hook answers them, so that the client learns when to retry.
     return503OnClosing: false,
-    // Node would refuse it without a text; requireHost does it.
+    // Node would refuse it without a text; requireHost does so with one.
     http: {
       requireHostHeader: false,
       maxHeaderSize: config.CARILLON_HEADERS_MAX_BYTES + config.CARILLON_URL_MAX_BYTES + OTHER_HEADERS_BYTES,
@@ -78,8 +80,8 @@ export function buildApp(services: ApiServices): FastifyInstance {
     rewriteUrl: (raw) => {
       const target = readTarget(raw.method ?? '', raw.url ?? '/');
       targets.set(raw, target);
-      // Fastify refuses media types that it cannot read. Here the type of a body is between the client and its destination;
-      // it is read from the raw headers.
+      // Fastify refuses media types that it cannot parse. Here the type of a body is between the client and its
+      // destination; it is read from the raw headers.
       delete raw.headers['content-type'];
       return target.kind === 'other' ? target.url : `/v2/${INTERNAL_PATHS[target.kind]}`;
     },
@@ -95,14 +97,14 @@ export function buildApp(services: ApiServices): FastifyInstance {
   requireAccess(app);
   app.decorateRequest('target', { getter: targetOf(targets) });
   app.decorateRequest('jsonLimits', { getter: () => limits });
-  // Bodies are raw here and checked by their routes; answers are written as they are given.
+  // Bodies are raw here and checked by their routes; answers are not transformed.
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
   app.setErrorHandler((error, request, reply) => {
     answerError(error, request, reply, services);
   });
   const paths = new KnownPaths(app);
-  // Only what was authenticated: a body for an open route is of no use to it.
+  // Only authenticated requests: a body for an open route is of no use to it.
   readBodies(app, services, (request) => areaOf(request, paths) !== 'node');
   countAnswers(app, paths, services);
   refuseWhileClosing(app, services);
@@ -121,7 +123,10 @@ export function buildApp(services: ApiServices): FastifyInstance {
   return app;
 }
 
-/** Where the router finds what has a destination in its path. Only POST comes here; GET /v2/schedules is another route. */
+/**
+ * The router's path for requests with a destination in their path. Only POST comes here; GET /v2/schedules is another
+ * route.
+ */
 const INTERNAL_PATHS = { publish: 'publish', schedule: 'schedules', enqueue: 'enqueue' } as const;
 
 function registerRoutes(app: FastifyInstance, services: ApiServices): void {
@@ -154,7 +159,7 @@ function targetOf(targets: WeakMap<IncomingMessage, RawTarget>): (this: FastifyR
   };
 }
 
-/** Connections that are kept alive may bring requests after the end has begun: they are to be made anew, elsewhere. */
+/** Closes keep-alive connections that bring requests during shutdown: clients must reconnect, to another node. */
 function refuseWhileClosing(app: FastifyInstance, { health }: ApiServices): void {
   let isClosing = false;
   app.addHook('preClose', (done) => {
@@ -171,7 +176,10 @@ function refuseWhileClosing(app: FastifyInstance, { health }: ApiServices): void
   });
 }
 
-/** HTTP/1.1 wants exactly one Host header: two may be read differently by what stands in front of this node. */
+/**
+ * Refuses requests without exactly one Host header, which HTTP/1.1 requires: a proxy before this node may read two
+ * differently.
+ */
 function requireHost(app: FastifyInstance): void {
   app.addHook('onRequest', ({ raw }, _reply, done) => {
     const { httpVersion, rawHeaders } = raw;

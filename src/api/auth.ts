@@ -1,4 +1,4 @@
-// Who is calling: bearer tokens looked up by their hash, remembered for a moment in a cache of bounded size.
+// Authenticates callers: bearer tokens are looked up by their hash and cached briefly, in bounded number.
 
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
@@ -15,35 +15,38 @@ import {
 } from '../postgres/tenants/tokens.js';
 import { within } from '../time/waiting.js';
 
-/** Most tokens a node remembers, known ones and unknown ones apart: a flood of wrong tokens must not push out right ones. */
+/** Most cached tokens, known and unknown ones separately: a flood of wrong tokens must not evict right ones. */
 const TOKEN_CACHE_ENTRIES = { known: 10_000, unknown: 1_000 } as const;
 const TOKEN_MAX_BYTES = 4_096;
 
-interface Remembered {
+interface Cached {
   readonly token: KnownToken | null;
   readonly untilMs: number;
 }
 
 export class Authenticator {
-  readonly #known = new LRUCache<string, Remembered>({ max: TOKEN_CACHE_ENTRIES.known });
-  readonly #unknown = new LRUCache<string, Remembered>({ max: TOKEN_CACHE_ENTRIES.unknown });
-  /** Look-ups under way: a burst with one token asks PostgreSQL once. */
+  readonly #known = new LRUCache<string, Cached>({ max: TOKEN_CACHE_ENTRIES.known });
+  readonly #unknown = new LRUCache<string, Cached>({ max: TOKEN_CACHE_ENTRIES.unknown });
+  /** Look-ups in progress: a burst with one token reads PostgreSQL once. */
   readonly #pending = new Map<string, Promise<TokenHolder | null>>();
 
   constructor(
-    private readonly table: Queryable,
+    private readonly database: Queryable,
     private readonly clock: Clock,
     private readonly cacheMs: number,
   ) {}
 
-  /** The holder of a token, or null when nobody has it or it has expired. What is remembered is given at once, without a promise. */
+  /**
+   * Returns the owner of a token, or null when the token is unknown or expired. Returns cached results at once, without
+   * a promise.
+   */
   find(token: string): TokenHolder | null | Promise<TokenHolder | null> {
     if (token === '' || token.length > TOKEN_MAX_BYTES) return null;
-    // Tokens are compared by their hashes only, so how long a look-up takes tells nothing about a token's text.
+    // Tokens are compared only by their hashes, so the duration of a look-up reveals nothing about a token's text.
     const hash = tokenHash(token);
     const key = hash.toString('base64');
-    const remembered = this.#known.get(key) ?? this.#unknown.get(key);
-    if (remembered !== undefined && remembered.untilMs > this.clock.nowMs()) return this.#holderOf(remembered.token);
+    const cached = this.#known.get(key) ?? this.#unknown.get(key);
+    if (cached !== undefined && cached.untilMs > this.clock.nowMs()) return this.#holderOf(cached.token);
     const pending = this.#pending.get(key);
     if (pending !== undefined) return pending;
     const lookup = this.#lookUp(hash, key).finally(() => this.#pending.delete(key));
@@ -52,7 +55,7 @@ export class Authenticator {
   }
 
   async #lookUp(hash: Buffer, key: string): Promise<TokenHolder | null> {
-    const token = await findToken(this.table, hash);
+    const token = await findToken(this.database, hash);
     this.#known.delete(key);
     this.#unknown.delete(key);
     if (this.cacheMs > 0) {
@@ -69,23 +72,26 @@ export class Authenticator {
     return token.expiresAtMs === null || token.expiresAtMs > this.clock.nowMs() ? token.holder : null;
   }
 
-  /** Nobody waits for it, and a use that could not be recorded is recorded with the next look-up. */
+  /** Records the use in the background; when that fails, the next look-up records it. */
   #recordUse(hash: Buffer, { lastUsedAtMs }: KnownToken): void {
     const nowMs = this.clock.nowMs();
     if (lastUsedAtMs !== null && nowMs - lastUsedAtMs < TOKEN_USE_EVERY_MS) return;
-    recordTokenUse(this.table, hash, nowMs).catch(() => undefined);
+    recordTokenUse(this.database, hash, nowMs).catch(() => undefined);
   }
 }
 
-/** The token of an Authorization header, or null when it is no bearer token. */
+/** Returns the token of an Authorization header, or null when it is no bearer token. */
 export function bearerToken(authorization: string | undefined): string | null {
   return /^bearer +([^\s]+) *$/i.exec(authorization ?? '')?.[1] ?? null;
 }
 
-/** With an administrator's token: the name of the tenant that a request below /v2 is for. */
+/** The header that, with an administrator's token, names the tenant of a request below /v2. */
 export const TENANT_HEADER = 'carillon-tenant';
 
-/** The name of the tenant that an administrator acts for. Throws FORBIDDEN for anybody else, INVALID_REQUEST for what is no name. */
+/**
+ * Returns the name of the tenant for which an administrator acts. Throws FORBIDDEN for anybody else, INVALID_REQUEST
+ * for an invalid name.
+ */
 export function actsForTenant(holder: TokenHolder, header: string | string[]): string {
   if (holder.role !== 'admin') {
     throw new CarillonError('FORBIDDEN', "Carillon-Tenant takes an administrator's token; this is a tenant's");
@@ -100,8 +106,9 @@ export type Area = 'tenant' | 'admin';
 const CONFIGURED_CHECK_MS = 1_000;
 
 /**
- * The administrator's token that this node was started with. It is good also while PostgreSQL is unavailable: a node must be able to report
- * just that in its metrics. Once PostgreSQL has said that it was revoked (another node was started with another token) it is not.
+ * The administrator's token in this node's configuration. It is valid also while PostgreSQL is unavailable, so that the
+ * node can report that in its metrics. It is invalid once PostgreSQL reports that it was revoked (another node was
+ * started with another token).
  */
 export class ConfiguredAdmin {
   #isRevoked = false;
@@ -129,7 +136,10 @@ export class ConfiguredAdmin {
   }
 }
 
-/** Lets in who may knock at this part of the API. Throws UNAUTHORIZED for nobody we know, FORBIDDEN for the wrong role. */
+/**
+ * Returns the token's owner if it may call this part of the API. Throws UNAUTHORIZED for an unknown token, FORBIDDEN
+ * for the wrong role.
+ */
 export function admit(holder: TokenHolder | null, token: string | null, area: Area): TokenHolder {
   if (token === null) {
     throw new CarillonError('UNAUTHORIZED', 'no token: expected the header "Authorization: Bearer <token>"');

@@ -1,4 +1,5 @@
-// What the batches of messages and of schedules have in common: the shape of an item, its bytes, and one answer for each item.
+// The common parts of batches of messages and of schedules: the form of an item, its bytes, and one answer for each
+// item.
 
 import { Type } from '@sinclair/typebox';
 import { CarillonError, invariant } from '../domain/errors.js';
@@ -11,7 +12,7 @@ import type { ProcessTime } from '../domain/clock.js';
 
 const nullable = (description: string) => Type.Optional(Type.Union([Type.String(), Type.Null()], { description }));
 
-/** The members of an item; `queue` comes from the clients. */
+/** The members of an item; clients send `queue`. */
 export const ITEM = {
   destination: Type.String({ description: 'Absolute http or https URL' }),
   headers: Type.Optional(
@@ -29,7 +30,9 @@ export interface Refused {
   readonly status: number;
 }
 
-/** What `read` gives, or the answer to an item that it refused. What nobody foresaw ends the whole request. */
+/**
+ * Returns the result of `read`, or the answer to an item that it refused. An unexpected error fails the whole request.
+ */
 export function judged<Result>(read: () => Result): Result | Refused {
   try {
     return read();
@@ -41,15 +44,16 @@ export function judged<Result>(read: () => Result): Result | Refused {
 }
 
 /**
- * What `read` gives for each item of a batch's body, in order, while other work of this node goes on. Bytes that were read are let go.
- * Throws INVALID_REQUEST for an item that is no JSON, and whatever `read` throws.
+ * Returns the result of `read` for each item of a batch's body, in order, while other work of this node continues.
+ * Frees the bytes of each item that was read. Throws INVALID_REQUEST for an item that is no JSON, and whatever `read`
+ * throws.
  */
 export function readItems<Result>(
   time: ProcessTime,
   body: unknown,
   read: (item: unknown) => Result,
 ): Promise<Result[]> {
-  // Without a body there is no list either.
+  // Without a body there is no list.
   if (!(body instanceof BatchItems)) throw noList();
   const { texts } = body;
   return inTurns(time, texts.keys(), (index) => {
@@ -60,7 +64,7 @@ export function readItems<Result>(
   });
 }
 
-/** The bytes of an item's body. Throws INVALID_REQUEST and, for a queue, NOT_IMPLEMENTED. */
+/** Returns the bytes of an item's body. Throws INVALID_REQUEST and, for a queue, NOT_IMPLEMENTED. */
 export function readItemBody(item: {
   readonly body?: string | null;
   readonly bodyBase64?: string | null;

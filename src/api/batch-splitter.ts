@@ -1,5 +1,5 @@
-// Takes the body of a batch apart into its items while it arrives, so that one that has too many, too large or too deep ones is refused
-// before the rest of it is read. The items stay bytes: each is parsed when its turn comes (batch-items.ts).
+// Splits the body of a batch into its items while it arrives, so that a batch with too many, too large or too deep
+// items is refused before the rest of it is read. The items stay bytes: each is parsed in turn (batch-items.ts).
 
 import { CarillonError } from '../domain/errors.js';
 import { JsonScanner, type JsonLimits } from './json-scanner.js';
@@ -11,12 +11,12 @@ const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const;
 
 export interface BatchLimits extends JsonLimits {
   readonly maxItems: number;
-  /** The setting that `maxItems` comes from. */
+  /** The setting of `maxItems`. */
   readonly itemsSetting: string;
   readonly maxItemBytes: number;
 }
 
-/** The items of a batch, each as it was sent: JSON, as far as its strings and brackets go. */
+/** The items of a batch as they were sent: JSON, as far as strings and brackets were checked. */
 export class BatchItems {
   constructor(readonly texts: (Buffer | null)[]) {}
 }
@@ -25,12 +25,12 @@ export class BatchSplitter {
   readonly #limits: BatchLimits;
   readonly #scanner: JsonScanner;
   readonly #items: Buffer[] = [];
-  /** Of the item that is arriving. */
+  /** State of the item that is arriving. */
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
   #state: 'before' | 'inside' | 'after' = 'before';
   #received = 0;
-  /** How much of a byte order mark there was. */
+  /** Bytes of a byte order mark that arrived. */
   #markBytes = 0;
 
   constructor(limits: BatchLimits) {
@@ -38,7 +38,7 @@ export class BatchSplitter {
     this.#scanner = new JsonScanner(limits);
   }
 
-  /** Takes the next bytes, which must not change afterwards. Throws INVALID_REQUEST, LIMIT_EXCEEDED. */
+  /** Adds the next bytes, which must not change afterwards. Throws INVALID_REQUEST, LIMIT_EXCEEDED. */
   push(chunk: Buffer): void {
     let at = 0;
     if (this.#state === 'before') at = this.#findStart(chunk);
@@ -53,7 +53,7 @@ export class BatchSplitter {
     if (this.#state === 'after' && !isBlank(chunk.subarray(at))) throw notJson('there is something after the list');
   }
 
-  /** What was pushed, when all of it was. Throws INVALID_REQUEST when the list has no end. */
+  /** Returns the items after the last bytes. Throws INVALID_REQUEST when the list has no end. */
   end(): BatchItems {
     if (this.#state === 'before') throw noList();
     if (this.#state === 'inside') throw notJson('the list has no end');

@@ -1,12 +1,14 @@
-// How many bytes of request bodies a node holds at once: each body is counted before it is read, and until nothing of it is needed.
+// Limits the bytes of request bodies that a node keeps at a time: each body is counted before it is read and until it
+// is no longer needed.
 //
-// Large bodies leave an eighth of the whole to small ones, so that however many batches come in, single messages get through. A tenant
-// has its share of the whole, beyond which small ones may go by a little, so that no tenant takes all of it from the others.
+// An eighth of the total is reserved for small bodies, so that single messages are accepted however many batches
+// arrive. Each tenant has a share of the total, which small bodies may exceed slightly, so that no tenant takes all of
+// it.
 
 import type { Config } from '../config.js';
 import { CarillonError } from '../domain/errors.js';
 
-/** Up to here a body is small. */
+/** Largest size of a small body. */
 export const SMALL_BODY_BYTES = 64 * 1_024;
 const PART_FOR_SMALL = 1 / 8;
 
@@ -23,12 +25,12 @@ export class BodyBudget {
     this.#forSmall = this.#maxBytes * PART_FOR_SMALL;
   }
 
-  /** Bytes that are held now. */
+  /** Bytes in use now. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Counts a body in. Throws TENANT_BUSY, NODE_BUSY. */
+  /** Counts a body. Throws TENANT_BUSY, NODE_BUSY. */
   hold(tenantId: number, bytes: number): HeldBody {
     const held = new HeldBody((from, to) => this.#change(tenantId, from, to));
     held.growTo(bytes);
@@ -49,7 +51,7 @@ export class BodyBudget {
   }
 }
 
-/** A body that is counted. */
+/** A counted body. */
 export class HeldBody {
   readonly #change: (from: number, to: number) => void;
   #bytes = 0;
@@ -58,14 +60,14 @@ export class HeldBody {
     this.#change = change;
   }
 
-  /** Counts it as so many bytes, unless it is counted as more. Throws TENANT_BUSY, NODE_BUSY; then it stays as it was. */
+  /** Raises the count to this many bytes. Throws TENANT_BUSY, NODE_BUSY, and then keeps the count. */
   growTo(bytes: number): void {
     if (bytes <= this.#bytes) return;
     this.#change(this.#bytes, bytes);
     this.#bytes = bytes;
   }
 
-  /** Counts it out; once. */
+  /** Ends the count; once. */
   release(): void {
     this.#change(this.#bytes, 0);
     this.#bytes = 0;

@@ -1,5 +1,6 @@
-// Reads the bodies of requests, after the caller is known: within what the node and the tenant may hold, no larger than the route takes,
-// no more slowly than is agreed. A batch is taken apart while it arrives. Whatever is refused is not kept, and nothing of strangers is.
+// Reads the bodies of authenticated requests: within the budget of the node and the tenant, no larger than the route
+// allows, and no more slowly than the minimum rate. A batch is split while it arrives. Refused bodies and bodies of
+// unknown callers are not kept.
 
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -17,24 +18,26 @@ import { every } from '../time/waiting.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The body is a batch: `request.body` are its items, of which there may be so many as this setting says. */
+    /** The body is a batch: `request.body` is its items, at most as many as this setting. */
     batch?: 'CARILLON_BATCH_MAX_ITEMS' | 'CARILLON_SCHEDULE_BATCH_MAX_ITEMS';
   }
   interface FastifyRequest {
-    /** What the body counts in the node's budget, until the handler is done. */
+    /** The count of the body in the node's budget, until the handler is done. */
     heldBody: HeldBody | null;
   }
 }
 
-/** JSON writes a byte of text in at most six, and base64 in less. Beside its body an item has headers and URLs. */
+/**
+ * JSON needs at most six bytes for a byte of text, base64 fewer. In addition to its body an item has headers and URLs.
+ */
 const JSON_ESCAPE_BYTES = 6;
 
-/** Whose share the bodies of administrators count in. */
+/** The share in which administrators' bodies count. */
 const ADMINISTRATORS = 0;
 
 const BODY_METHODS = ['POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** To be registered before the routes. `isKnown`: whether the caller has shown who it is. */
+/** Registers the hooks; must be called before the routes. `isKnown` returns whether the caller is authenticated. */
 export function readBodies(
   app: FastifyInstance,
   { config, time }: Pick<ApiServices, 'config' | 'time'>,
@@ -64,7 +67,7 @@ export function readBodies(
   });
 }
 
-/** What becomes of the bytes. */
+/** The destination of the bytes. */
 interface Sink {
   push(chunk: Buffer): void;
   end(): unknown;
@@ -82,7 +85,7 @@ class Whole implements Sink {
   }
 }
 
-/** One body that arrives. */
+/** An upload in progress. */
 class Upload {
   readonly #request: FastifyRequest;
   readonly #payload: IncomingMessage;
@@ -90,13 +93,13 @@ class Upload {
   readonly #time: ProcessTime;
   readonly #budget: BodyBudget;
   readonly #done: (error: Error | null, body?: unknown) => void;
-  /** Bytes as the client says; null when it does not. */
+  /** The declared number of bytes; null when the client declares none. */
   readonly #declared: number | null;
   readonly #maxBytes: number;
   #sink: Sink | null = null;
   #received = 0;
   #cancelRate: Cancel = () => undefined;
-  /** Whether it is this node that takes its time. */
+  /** Whether this node delays the upload. */
   #isWaiting = false;
 
   constructor(
@@ -147,8 +150,8 @@ class Upload {
   };
 
   /**
-   * Takes the next chunk in a later round of the event loop. A round would else read up to 2 MiB from each connection, and look through all
-   * of it: with some uploads at once, heartbeats and deliveries would wait for seconds.
+   * Reads the next chunk in a later round of the event loop. Otherwise a round would read and scan up to 2 MiB from
+   * each connection: with some uploads at a time, heartbeats and deliveries would wait for seconds.
    */
   #waitForTurn(): void {
     this.#isWaiting = true;
@@ -171,12 +174,15 @@ class Upload {
     this.#done(null, body);
   };
 
-  /** The client went away, or what it sent was no body. */
+  /** Called when the connection broke or the body was invalid. */
   readonly #onError = (error: Error): void => {
     this.#refuse(new CarillonError('INVALID_REQUEST', `the body did not arrive whole: ${error.message}`));
   };
 
-  /** Whoever announces much and sends little takes room from others. */
+  /**
+   * Refuses a body that arrives too slowly: a client that declares a large body and sends slowly takes capacity from
+   * others.
+   */
   #watchRate(): void {
     const { CARILLON_BODY_RATE_MIN_BYTES: rate, CARILLON_BODY_STALL_MS: everyMs } = this.#config;
     if (rate === 0) return;

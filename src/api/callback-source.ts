@@ -1,11 +1,11 @@
-// Callbacks of large messages are stored without what they repeat of these; readers are shown the whole.
+// Completes callbacks of large messages, which are stored without the parts that repeat those messages, for readers.
 
 import { completeCallbackBody } from '../delivery/callback.js';
 import { getMessage, type MessageRecord } from '../postgres/messages/message-reads.js';
 import { readOne, type ReadingRequest } from './reading.js';
 import type { ApiServices } from './services.js';
 
-/** The record with the body that is sent. As stored when what it reports on is no longer there. */
+/** Returns the record with the body that is sent; as stored when the reported message no longer exists. */
 export async function withWholeBody<Stored extends MessageRecord>(
   services: Pick<ApiServices, 'reads'>,
   request: ReadingRequest,

@@ -1,11 +1,11 @@
-// What a request is deduplicated by when it asks for that by its content.
+// The hash for deduplication by content.
 
 import { createHash } from 'node:crypto';
 import type { Request } from '../domain/message.js';
 
 /**
- * SHA-256, as base64url, over destination, forwarded headers (Content-Type among them, in the order of their names) and body;
- * `extra` is what else makes a difference. Nothing that clients add about themselves enters.
+ * Returns SHA-256, as base64url, over destination, forwarded headers (including Content-Type, in the order of their
+ * names) and body; `extra` is any other distinguishing text. Excludes what clients add about themselves.
  */
 export function contentHash(request: Pick<Request, 'destination' | 'headers' | 'body'>, extra = ''): string {
   const headers = Object.entries(request.headers).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -16,7 +16,7 @@ export function contentHash(request: Pick<Request, 'destination' | 'headers' | '
     .digest('base64url');
 }
 
-/** 20 hexadecimal digits of a text's SHA-256: enough for ids within one tenant. */
+/** Returns 20 hexadecimal digits of a text's SHA-256: enough for ids within one tenant. */
 export function shortHash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 20);
 }

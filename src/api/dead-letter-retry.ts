@@ -1,4 +1,4 @@
-// Turns a dead letter into the message that repeats it, with the settings that a request wants to be otherwise.
+// Creates the message that repeats a dead letter, with the settings that a request overrides.
 
 import { withDepth } from '../domain/depth.js';
 import { ID_RANDOM_BYTES, messageId } from '../domain/ids.js';
@@ -12,41 +12,41 @@ import { readSubmission, type MessageSettings } from './message-headers.js';
 import type { RequestSettings } from './request-settings.js';
 
 /**
- * The same work once more, due now: a new message of the same request, policy and key, that says what it repeats. It is as deep as it was,
- * or as the request for it (`depth`) is.
+ * Returns the same work, due now: a new message with the same request, policy and key, whose source is the dead
+ * letter. Its depth is the larger of the dead letter's and the request's (`depth`).
  */
 export function repeatOf(
-  letter: DeadLetter,
+  deadLetter: DeadLetter,
   tenantId: number,
   { config, clock, random }: MessageSettings,
   depth: number,
 ): Message {
   const nowMs = Math.floor(clock.nowMs());
   const id = messageId(nowMs, random(ID_RANDOM_BYTES));
-  const { options, undisclosed } = letter;
+  const { options, undisclosed } = deadLetter;
   return {
     id,
     tenantId,
     shard: shardOfMessage(id, config.CARILLON_SHARDS),
     kind: 'dlq-retry',
-    scheduleId: letter.scheduleId,
-    // The receiver of an occurrence goes by its nominal time, also when it comes again.
-    occurrenceAtMs: letter.occurrenceAtMs,
-    idempotencyKey: letter.idempotencyKey,
-    sourceId: letter.id,
+    scheduleId: deadLetter.scheduleId,
+    // The receiver of an occurrence identifies it by its nominal time, also in a retry.
+    occurrenceAtMs: deadLetter.occurrenceAtMs,
+    idempotencyKey: deadLetter.idempotencyKey,
+    sourceId: deadLetter.id,
     overlap: null,
     dueAtMs: nowMs,
     createdAtMs: nowMs,
-    destination: letter.destination,
-    method: letter.method,
+    destination: deadLetter.destination,
+    method: deadLetter.method,
     headers: undisclosed.headers,
     body: undisclosed.body,
-    maxRetries: letter.maxRetries,
+    maxRetries: deadLetter.maxRetries,
     retryDelay: options.retryDelay ?? null,
-    timeoutMs: letter.timeoutMs,
+    timeoutMs: deadLetter.timeoutMs,
     callback: undisclosed.callback,
     failureCallback: undisclosed.failureCallback,
-    labels: letter.labels,
+    labels: deadLetter.labels,
     redact: undisclosed.redact,
     callerIp: options.callerIp ?? null,
     ...withDepth(Math.max(options.depth ?? 0, depth)),
@@ -54,16 +54,18 @@ export function repeatOf(
   };
 }
 
-/** The settings that name work. A retry is the work of its dead letter, whatever it is sent with. */
+/** Settings that identify work. A retry is the work of its dead letter, whatever it is sent with. */
 const NOT_FOR_RETRIES = [
   'Carillon-Idempotency-Key',
   'Upstash-Deduplication-Id',
   'Upstash-Content-Based-Deduplication',
 ] as const;
 
-/** Like `repeatOf`, with what the request's headers set in place of what is stored. Throws what reading a message throws. */
+/**
+ * Like `repeatOf`, with the request's headers in place of the stored settings. Throws what reading a message throws.
+ */
 export function repeatWith(
-  letter: DeadLetter,
+  deadLetter: DeadLetter,
   tenantId: number,
   settings: RequestSettings,
   context: MessageSettings,
@@ -75,14 +77,14 @@ export function repeatWith(
       `${name} cannot be set on a retry: it repeats the work of its dead letter`,
     );
   }
-  const repeat = repeatOf(letter, tenantId, context, settings.depth);
-  const { destination } = letter;
+  const repeat = repeatOf(deadLetter, tenantId, context, settings.depth);
+  const { destination } = deadLetter;
   const source = { tenantId, destination, settings, body: repeat.body, callerIp: repeat.callerIp };
   const { message: wanted } = readSubmission(source, context);
   const isSet = (name: string): boolean => valueOf(settings, name) !== null;
   return {
     ...repeat,
-    // The due time may be later (Upstash-Delay, Upstash-Not-Before), and it is in the id.
+    // The due time may be later (Upstash-Delay, Upstash-Not-Before), and it is part of the id.
     id: wanted.id,
     shard: wanted.shard,
     dueAtMs: wanted.dueAtMs,
@@ -94,12 +96,15 @@ export function repeatWith(
     callback: isSet('Upstash-Callback') ? wanted.callback : repeat.callback,
     failureCallback: isSet('Upstash-Failure-Callback') ? wanted.failureCallback : repeat.failureCallback,
     labels: isSet('Upstash-Label') ? wanted.labels : repeat.labels,
-    // More may be hidden of it, not less: whoever sends it again may not have seen it.
+    // A retry may hide more, not less: the caller may not have seen it.
     redact: mergeRedactFields(repeat.redact, wanted.redact),
   };
 }
 
-/** Forwarded headers replace stored ones. The content is the stored one, so its type stays as well. */
+/**
+ * Returns the stored headers with the forwarded ones in their place. The content is the stored one, so its type stays
+ * as well.
+ */
 function mergedHeaders(stored: HeaderMap, forwarded: HeaderMap): HeaderMap {
   const others = Object.entries(forwarded).filter(([name]) => name !== 'Content-Type');
   return others.length === 0 ? stored : { ...stored, ...Object.fromEntries(others) };

@@ -1,4 +1,4 @@
-// Reads the settings that messages and schedules share: how and with what the destination is called.
+// Parses the settings that messages and schedules share: how the destination is called, and with what.
 
 import type { Config } from '../config.js';
 import { withDepth } from '../domain/depth.js';
@@ -11,13 +11,16 @@ import { checkDepth } from './depth.js';
 import { checkUrl } from './destination.js';
 import type { RequestSettings } from './request-settings.js';
 
-/** Longest deduplication id and label, in bytes of UTF-8: what an index entry can hold, with room to spare. */
+/** Longest deduplication id and label, in bytes of UTF-8: well within the size of an index entry. */
 const DEDUPLICATION_ID_MAX_BYTES = 1_024;
 const LABEL_MAX_BYTES = 256;
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']);
 
-/** What is sent: the method (default POST), the forwarded headers, the body. Throws INVALID_REQUEST or PAYLOAD_TOO_LARGE. */
+/**
+ * Returns the request to send: the method (default POST), the forwarded headers, the body. Throws INVALID_REQUEST or
+ * PAYLOAD_TOO_LARGE.
+ */
 export function readRequest(settings: RequestSettings, destination: string, body: Buffer, config: Config): Request {
   if (body.length > config.CARILLON_BODY_MAX_BYTES) throw bodyTooLarge(body.length, config.CARILLON_BODY_MAX_BYTES);
   return {
@@ -33,7 +36,10 @@ export function bodyTooLarge(bytes: number | null, maxBytes: number): CarillonEr
   return new CarillonError('PAYLOAD_TOO_LARGE', `the body ${size}, at most ${maxBytes} bytes are allowed`);
 }
 
-/** How it is delivered. Throws INVALID_REQUEST, INVALID_DESTINATION (callbacks), LIMIT_EXCEEDED, NOT_IMPLEMENTED. */
+/**
+ * Returns the delivery policy. Throws INVALID_REQUEST, INVALID_DESTINATION (callbacks), LIMIT_EXCEEDED,
+ * NOT_IMPLEMENTED.
+ */
 export function readPolicy(settings: RequestSettings, config: Config, callerIp: string | null): DeliveryPolicy {
   refuseUnsupported(settings);
   const redact = valueOf(settings, 'Upstash-Redact-Fields');
@@ -51,17 +57,17 @@ export function readPolicy(settings: RequestSettings, config: Config, callerIp: 
   };
 }
 
-/** Names as we write them, in lower case: all of them are ours, and each is asked for with every message. */
+/** Canonical names by lower-case name: they are all our own, and each is looked up for every message. */
 const lowerCase = new Map<string, string>();
 
-/** A setting's text, or null when it was not given. `name` is one of ours. */
+/** Returns a setting's text, or null when it is absent. `name` is one of our settings. */
 export function valueOf(settings: RequestSettings, name: string): string | null {
   let lower = lowerCase.get(name);
   if (lower === undefined) lowerCase.set(name, (lower = name.toLowerCase()));
   return settings.values.get(lower) ?? null;
 }
 
-/** `true` or `false`, whatever the case; absent is false. Throws INVALID_REQUEST. */
+/** Parses `true` or `false` in any case; absent is false. Throws INVALID_REQUEST. */
 export function readFlag(settings: RequestSettings, name: string): boolean {
   const text = valueOf(settings, name)?.toLowerCase() ?? 'false';
   if (text === 'true' || text === '1') return true;
@@ -69,7 +75,7 @@ export function readFlag(settings: RequestSettings, name: string): boolean {
   throw new CarillonError('INVALID_REQUEST', `${name} is ${JSON.stringify(text.slice(0, 40))}, expected true or false`);
 }
 
-/** A delay in milliseconds; null when not given. Throws LIMIT_EXCEEDED beyond the furthest due time. */
+/** Returns a delay in milliseconds; null when absent. Throws LIMIT_EXCEEDED beyond the furthest due time. */
 export function readDelayMs(settings: RequestSettings, name: string, config: Config): number | null {
   const text = valueOf(settings, name);
   if (text === null) return null;
@@ -86,7 +92,7 @@ export function tooFar(name: string, text: string, config: Config, hint = ''): C
   );
 }
 
-/** A key or id of bounded length, in bytes of UTF-8. Throws LIMIT_EXCEEDED. */
+/** Returns a key or id of bounded length, in bytes of UTF-8. Throws LIMIT_EXCEEDED. */
 export function readKey(settings: RequestSettings, name: string, maxBytes: number): string | null {
   const text = valueOf(settings, name);
   if (text !== null && Buffer.byteLength(text) > maxBytes) {
@@ -98,7 +104,7 @@ export function readKey(settings: RequestSettings, name: string, maxBytes: numbe
   return text;
 }
 
-/** Upstash-Deduplication-Id. Throws INVALID_REQUEST. */
+/** Returns Upstash-Deduplication-Id. Throws INVALID_REQUEST. */
 export function readDeduplicationId(settings: RequestSettings): string | null {
   const text = readKey(settings, 'Upstash-Deduplication-Id', DEDUPLICATION_ID_MAX_BYTES);
   if (text?.includes(':') === true) throw new CarillonError('INVALID_REQUEST', "DeduplicationId cannot contain ':'");
@@ -150,7 +156,7 @@ function readRetryDelay(settings: RequestSettings, name: string): string | null 
   return text;
 }
 
-/** A timeout can only shorten what the server allows: a longer one counts as the longest. */
+/** Returns the timeout, which can only reduce the server's limit: a longer one counts as the limit. */
 function readTimeoutMs(settings: RequestSettings, name: string, config: Config): number | null {
   const text = valueOf(settings, name);
   if (text === null) return null;

@@ -1,7 +1,8 @@
-// The depth of what a request makes, from the header that deliveries carry (Carillon-Depth): one more than that of the delivery behind it.
+// The depth of work that a request creates, from the header of deliveries (Carillon-Depth): one more than that of the
+// delivery that caused the request.
 //
-// A handler that passes on the headers of a delivery, by itself or through a client that adds Upstash-Forward- to each, says how deep it is.
-// Of several values the greatest counts: nothing that is added to a request makes it less deep.
+// A handler that forwards the headers of a delivery, by itself or through a client that prefixes them with
+// Upstash-Forward-, sends its depth. Of several values the greatest counts: no added header reduces the depth.
 
 import type { FastifyRequest } from 'fastify';
 import type { Config } from '../config.js';
@@ -16,7 +17,10 @@ export function isDepthHeader(lowerCaseName: string): boolean {
   return NAMES.has(lowerCaseName);
 }
 
-/** The depth of what is made by a request with this header value. Several may have been joined. Throws INVALID_REQUEST. */
+/**
+ * Returns the depth of work created by a request with this header value. Several values may have been joined. Throws
+ * INVALID_REQUEST.
+ */
 export function depthAfter(value: string): number {
   const depths = value.split(',').map((part) => {
     const text = part.trim();
@@ -29,7 +33,10 @@ export function depthAfter(value: string): number {
   return Math.max(...depths) + 1;
 }
 
-/** The depth of what a request makes; 0 when no delivery is behind it. Throws INVALID_REQUEST, and LIMIT_EXCEEDED when that is too deep. */
+/**
+ * Returns the depth of work that a request creates; 0 without a causing delivery. Throws INVALID_REQUEST, and
+ * LIMIT_EXCEEDED when it is too deep.
+ */
 export function requestDepth(request: FastifyRequest, config: Config): number {
   const { rawHeaders } = request.raw;
   let depth = 0;
@@ -41,7 +48,7 @@ export function requestDepth(request: FastifyRequest, config: Config): number {
   return checkDepth(depth, config);
 }
 
-/** Throws LIMIT_EXCEEDED. */
+/** Returns the depth. Throws LIMIT_EXCEEDED when it is too deep. */
 export function checkDepth(depth: number, config: Config): number {
   const refusal = depthRefusal(depth, config.CARILLON_DEPTH_MAX);
   if (refusal !== null) throw new CarillonError('LIMIT_EXCEEDED', `refused: ${refusal}`);

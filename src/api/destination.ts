@@ -1,4 +1,4 @@
-// Judges the destination of a request: a URL we deliver to, a form we know and do not support yet, or a mistake.
+// Checks the destination of a request: a URL, a known form that is not supported yet, or a mistake.
 
 import type { Config } from '../config.js';
 import { CarillonError } from '../domain/errors.js';
@@ -9,8 +9,8 @@ const INVALID_SCHEME = 'endpoint has invalid scheme, add http:// or https://';
 const GROUP_NAME = /^[A-Za-z0-9_.-]{1,256}$/;
 
 /**
- * The destination, verbatim. Throws INVALID_DESTINATION for what is none, NOT_IMPLEMENTED for URL groups and `api/…`.
- * Names are not resolved: that happens at delivery.
+ * Returns the destination verbatim. Throws INVALID_DESTINATION for any other text, NOT_IMPLEMENTED for URL groups and
+ * `api/…`. Does not resolve names: that happens at delivery.
  */
 export function checkDestination(text: string, config: Config): string {
   if (text === '')
@@ -33,7 +33,10 @@ export function checkDestination(text: string, config: Config): string {
   return checkUrl(text, 'destination', config);
 }
 
-/** A URL that is to be called, verbatim; `what` says which in the error text. Throws INVALID_DESTINATION. */
+/**
+ * Returns a URL verbatim after checking that it may be called; `what` names it in the error text. Throws
+ * INVALID_DESTINATION.
+ */
 export function checkUrl(text: string, what: string, config: Config): string {
   if (!isWellFormed(text)) {
     throw new CarillonError(

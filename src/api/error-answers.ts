@@ -1,4 +1,4 @@
-// Turns whatever went wrong into an answer: {"error": text} and a status; what nobody foresaw is logged with an id to find it by.
+// Turns errors into answers: {"error": text} and a status. Unexpected errors are logged with an id.
 
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -9,13 +9,13 @@ import { ERROR_STATUS, RETRY_AFTER_SECONDS } from './error-status.js';
 import type { ApiServices } from './services.js';
 import { closeAfterAnswer, hasMuchToCome } from './unread-bodies.js';
 
-/** What is answered in place of a result, also for a single item of a batch. */
+/** The answer in place of a result, also for a single item of a batch. */
 export interface ErrorAnswer {
   readonly status: number;
   readonly text: string;
 }
 
-/** What the router refuses, by the code of its error. */
+/** Refusals of the router, by the code of its error. */
 const TARGET_ERRORS: Readonly<Record<string, ErrorAnswer>> = {
   FST_ERR_BAD_URL: {
     status: 400,
@@ -26,10 +26,10 @@ const TARGET_ERRORS: Readonly<Record<string, ErrorAnswer>> = {
     text: 'a segment of the path is too long to name anything, ids have at most 256 characters',
   },
 };
-/** The router's own texts repeat the whole path; so much of them is shown. */
+/** The router's own texts repeat the whole path; only this much of them is shown. */
 const SHOWN_TARGET_LENGTH = 80;
 
-/** The status and text of an error that is the caller's (or the moment's), or null for one that is ours. */
+/** Returns the status and text of an error of the caller (or a temporary state), or null for an internal error. */
 export function expectedError(error: unknown): ErrorAnswer | null {
   if (error instanceof CarillonError) return { status: ERROR_STATUS[error.code], text: error.message };
   if (!(error instanceof Error)) return null;
@@ -43,14 +43,14 @@ export function expectedError(error: unknown): ErrorAnswer | null {
     : null;
 }
 
-/** Logs an error of ours and gives the answer that says no more than the id under which it was logged. */
+/** Logs an internal error and returns an answer that contains only the id under which it was logged. */
 function unexpectedError(error: unknown, { random, logger }: Pick<ApiServices, 'random' | 'logger'>): ErrorAnswer {
   const requestId = Buffer.from(random(8)).toString('hex');
   logger.error({ err: error, requestId }, 'a request failed unexpectedly');
   return { status: 500, text: `an unexpected error, logged as request ${requestId}` };
 }
 
-/** Answers an error; for Fastify's error handler and for its framework errors. */
+/** Answers an error; used as Fastify's error handler and for its framework errors. */
 export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply, services: ApiServices): void {
   const problem = expectedError(error) ?? unexpectedError(error, services);
   if (hasMuchToCome(request.raw)) {
@@ -64,21 +64,21 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
     .send(JSON.stringify({ error: problem.text }));
 }
 
-/** What node:http could not even read as a request, by the code of its error. */
+/** Requests that node:http could not parse, by the code of its error. */
 const UNREADABLE: Readonly<Record<string, ErrorAnswer>> = {
   HPE_HEADER_OVERFLOW: { status: 431, text: 'the target and the headers of the request are too large together' },
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, text: 'the request did not arrive whole in time' },
 };
 
-/** Answers an Expect header with anything but 100-continue. */
+/** Answers an Expect header other than 100-continue. */
 export function answerExpectation(_request: IncomingMessage, response: ServerResponse): void {
   const text = 'Expect has an expectation that nothing here meets: expected 100-continue, or no such header';
-  // Whatever the body is, nobody reads it.
+  // The body is not read.
   const headers = { 'content-type': 'application/json; charset=utf-8', connection: 'close' };
   response.writeHead(417, headers).end(JSON.stringify({ error: text }));
 }
 
-/** Answers what is no HTTP request, and says that the connection ends, so that nobody sends another one on it. */
+/** Answers a message that is no HTTP request, and ends the connection, so that the client sends no other one on it. */
 export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -91,7 +91,7 @@ export function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): 
   endWith(socket, { status, text });
 }
 
-/** Answers CONNECT, for which node:http has no answer of its own: this is no proxy. */
+/** Answers CONNECT, which node:http does not answer itself: this is no proxy. */
 export function answerConnect(_request: IncomingMessage, socket: Duplex): void {
   socket.on('error', () => socket.destroy());
   endWith(socket, { status: 405, text: 'this is no proxy: CONNECT is not taken' });

@@ -1,4 +1,4 @@
-// The one map from error codes to HTTP statuses.
+// The single map from error codes to HTTP statuses.
 
 import type { ErrorCode } from '../domain/errors.js';
 
@@ -23,7 +23,7 @@ export const ERROR_STATUS = {
   SHUTTING_DOWN: 503,
   READ_TOO_SLOW: 503,
   TOO_MANY_READS: 429,
-  // Nobody reads it; it is what logs and figures of web servers call it.
+  // Not read by clients; logs and metrics of web servers use this name.
   CLIENT_GONE: 499,
 } as const satisfies Record<ErrorCode, number>;
 

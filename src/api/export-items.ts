@@ -1,4 +1,4 @@
-// Schedules and messages as items of a batch that makes the same again: the other way round than the *-headers.ts.
+// Exports schedules and messages as batch items that create them again: the reverse of the *-headers.ts.
 
 import { isUtf8 } from 'node:buffer';
 import { Type, type Static } from '@sinclair/typebox';
@@ -20,7 +20,10 @@ export const ExportItem = Type.Object({
 export type ExportItem = Static<typeof ExportItem>;
 type Headers = Record<string, string | string[] | null>;
 
-/** An item of POST /v2/schedules/batch; null when some of it is hidden: without it, it would be another schedule. */
+/**
+ * Returns an item of POST /v2/schedules/batch; null when a part of the schedule is hidden, without which the item would
+ * be another schedule.
+ */
 export function scheduleItem(schedule: Schedule): ExportItem | null {
   const { misfire, startAtMs, endAtMs } = schedule;
   return item(
@@ -44,8 +47,8 @@ export function scheduleItem(schedule: Schedule): ExportItem | null {
 }
 
 /**
- * An item of POST /v2/batch; null as above. A message without a key gets one made of its id, so that it arrives once however often it is
- * carried over.
+ * Returns an item of POST /v2/batch; null as above. A message without a key gets one from its id, so that it arrives
+ * once however often it is imported.
  */
 export function messageItem(message: PendingMessage): ExportItem | null {
   const settings = {

@@ -1,5 +1,5 @@
-// Reads what a list or bulk request asks for, out of its query and its JSON body; a name that does not exist is refused, since a typo
-// in a filter must never widen what is deleted.
+// Parses the parameters of a list or bulk request from its query and JSON body. Unknown names are refused, since a
+// mistyped filter must never widen what is deleted.
 
 import type { FastifyRequest } from 'fastify';
 import { CarillonError } from '../domain/errors.js';
@@ -10,7 +10,7 @@ import type { MessageFilter } from '../postgres/messages/message-filter.js';
 import { parseInstant } from './instant.js';
 import { parseJson } from './json-body.js';
 
-/** Most values that one parameter may have. */
+/** Most values of one parameter. */
 const MAX_VALUES = 1_000;
 const VALUE_MAX_LENGTH = 8_192;
 
@@ -22,31 +22,31 @@ export class Parameters {
     return names.some((name) => this.values.has(name));
   }
 
-  /** The values as they were given, none of them empty; null when the parameter is not there. */
+  /** Returns the values verbatim, none of them empty; null when the parameter is absent. */
   all(...names: string[]): string[] | null {
     if (!this.has(...names)) return null;
     return [...new Set(names.flatMap((name) => this.values.get(name) ?? []))];
   }
 
-  /** Like `all`, with values that are lists separated by commas taken apart. */
+  /** Like `all`, but splits values at commas. */
   list(...names: string[]): string[] | null {
-    const given = this.all(...names);
-    if (given === null || given.length === 0) return given;
-    const parts = given.flatMap((value) => value.split(',')).map((part) => part.trim());
+    const texts = this.all(...names);
+    if (texts === null || texts.length === 0) return texts;
+    const parts = texts.flatMap((value) => value.split(',')).map((part) => part.trim());
     const values = [...new Set(parts.filter((part) => part !== ''))];
     if (values.length === 0) throw empty(names[0] ?? '');
     return values;
   }
 
-  /** The only value; null when the parameter is not there. Throws INVALID_REQUEST when there are several. */
+  /** Returns the only value; null when the parameter is absent. Throws INVALID_REQUEST when there are several. */
   one(name: string): string | null {
-    const given = this.all(name);
-    if (given === null || given.length === 0) return null;
-    if (given.length === 1) return given[0] ?? null;
-    throw invalid(`${name} is given ${given.length} times, expected once`);
+    const values = this.all(name);
+    if (values === null || values.length === 0) return null;
+    if (values.length === 1) return values[0] ?? null;
+    throw invalid(`${name} is given ${values.length} times, expected once`);
   }
 
-  /** A whole number from 1 to `max`; `capped` takes a larger one for `max` instead of refusing it. */
+  /** Returns a whole number from 1 to `max`; with `capped` a larger one counts as `max` instead of being refused. */
   count(defaultCount: number, max: number, capped: boolean): number {
     const text = this.one('count');
     if (text === null) return defaultCount;
@@ -55,21 +55,21 @@ export class Parameters {
     throw invalid(`count is ${shown(text)}, expected a whole number from 1 to ${max}`);
   }
 
-  /** A time in epoch milliseconds. A date alone stands for its first (or last) millisecond, UTC. */
+  /** Returns a time in epoch milliseconds. A date alone means its first (or last) millisecond, UTC. */
   instant(name: string, ofDate: 'first' | 'last'): number | null {
     const text = this.one(name);
     if (text === null) return null;
     if (/^\d{4}-\d\d-\d\d$/.test(text)) {
       return parseInstant(`${text}T${ofDate === 'first' ? '00:00:00.000' : '23:59:59.999'}Z`, name, 'milliseconds');
     }
-    // A "+" in a query stands for a blank, and few people write %2B.
+    // A "+" in a query means a blank, and few clients send %2B.
     return parseInstant(text.replace(/ (\d\d:?\d\d)$/, '+$1'), name, 'milliseconds');
   }
 }
 
 /**
- * The parameters of a request: query keys (repeated or not) and, where `withBody`, the members of a JSON object in the body.
- * Throws INVALID_REQUEST for a name that is not `known`, an empty value, or too many of them.
+ * Returns the parameters of a request: query keys (repeated or not) and, with `withBody`, the members of a JSON object
+ * in the body. Throws INVALID_REQUEST for a name that is not `known`, an empty value, or too many values.
  */
 export function readParameters(request: FastifyRequest, known: readonly string[], withBody = false): Parameters {
   const values = new Map<string, string[]>();
@@ -105,7 +105,7 @@ function textOf(value: unknown, name: string): string {
   }
   const text = String(value);
   if (text.trim() === '') throw empty(name);
-  // PostgreSQL's text cannot hold NUL, so nothing there has it.
+  // PostgreSQL's text cannot contain NUL, so no row matches it.
   if (text.length > VALUE_MAX_LENGTH || text.includes('\0'))
     throw invalid(`${name} is too long, or has a NUL character`);
   return text;
@@ -127,11 +127,11 @@ function shown(text: string): string {
   return JSON.stringify(text.slice(0, 80));
 }
 
-/** Filters that several resources share, by the names they have on the wire. */
+/** Filters that several resources share, by their wire names. */
 export const MESSAGE_FILTERS = ['url', 'host', 'path', 'label', 'scheduleId', 'callerIp', 'callerIP'] as const;
 export const DATE_FILTERS = ['fromDate', 'toDate'] as const;
 
-/** Filters by features of later releases: a message that has none of them must not seem to have been looked for. */
+/** Filters by features of later releases: they are refused, so that a result does not look as if they were applied. */
 const LATER_FILTERS = {
   queueName: 'queues are',
   topicName: 'URL groups are',
@@ -139,7 +139,7 @@ const LATER_FILTERS = {
 } as const;
 export const LATER_FILTER_NAMES = Object.keys(LATER_FILTERS) as (keyof typeof LATER_FILTERS)[];
 
-/** The shared filters. Throws NOT_IMPLEMENTED for those of later releases. */
+/** Returns the shared filters. Throws NOT_IMPLEMENTED for those of later releases. */
 export function readMessageFilter(parameters: Parameters): MessageFilter {
   for (const name of LATER_FILTER_NAMES) {
     if (!parameters.has(name)) continue;
@@ -149,7 +149,7 @@ export function readMessageFilter(parameters: Parameters): MessageFilter {
     );
   }
   return defined({
-    // URLs and paths may contain commas, so these are not taken apart.
+    // URLs and paths may contain commas, so these are not split.
     urls: parameters.all('url'),
     hosts: readHosts(parameters),
     paths: parameters.all('path'),
@@ -159,12 +159,12 @@ export function readMessageFilter(parameters: Parameters): MessageFilter {
   });
 }
 
-/** Hosts of destinations, with or without their port. */
+/** Returns hosts of destinations, with or without their port. */
 export function readHosts(parameters: Parameters): string[] | null {
   return parameters.list('host')?.map((host) => host.toLowerCase()) ?? null;
 }
 
-/** fromDate and toDate, both inclusive. Throws INVALID_REQUEST when they are the wrong way round. */
+/** Returns fromDate and toDate, both inclusive. Throws INVALID_REQUEST when they are in the wrong order. */
 export function readDates(
   parameters: Parameters,
   fromName = 'fromDate',
@@ -176,14 +176,14 @@ export function readDates(
   return { fromMs, toMs };
 }
 
-/** Message ids as given on the wire. What cannot be an id names nothing and is left out; null when none were given. */
-export function readMessageIds(given: readonly string[] | null): MessageId[] | null {
-  return given?.flatMap((text) => fromWireMessageId(text) ?? []) ?? null;
+/** Returns message ids from their wire form. Texts that cannot be ids are ignored; null when there were none. */
+export function readMessageIds(texts: readonly string[] | null): MessageId[] | null {
+  return texts?.flatMap((text) => fromWireMessageId(text) ?? []) ?? null;
 }
 
 const RUN_STATES = ['pending', 'delivered', 'failed', 'canceled', 'skipped'] as const satisfies readonly MessageState[];
 
-/** States of the record; "cancelled" is understood as well. */
+/** Returns states of the record; also accepts "cancelled". */
 export function readRunStates(parameters: Parameters): MessageState[] | null {
   return (
     parameters.list('state')?.map((text) => {
@@ -195,7 +195,7 @@ export function readRunStates(parameters: Parameters): MessageState[] | null {
   );
 }
 
-/** A filter of those fields that are not null. */
+/** Returns a filter of the fields that are not null. */
 export function defined(fields: {
   readonly [Name in keyof MessageFilter]: MessageFilter[Name] | null;
 }): MessageFilter {

@@ -1,15 +1,15 @@
-// Reads a point in time as clients write it: ISO 8601 with its offset, or a Unix time.
+// Parses a time as clients write it: ISO 8601 with its offset, or a Unix time.
 
 import { CarillonError } from '../domain/errors.js';
 import { readIsoInstant } from '../domain/instant.js';
 
 const UNIX = /^\d{1,15}$/;
-/** The end of the year 9999: later times have no ISO form of four digits. */
+/** The end of the year 9999: later times have no ISO form with four digits. */
 export const MAX_AT_MS = 253_402_300_799_999;
 
 /**
- * A time in epoch milliseconds, from 1970 to 9999. Digits alone are a Unix time: seconds where a header is read (as in
- * Upstash-Not-Before), milliseconds where a query or JSON is (as in fromDate). Throws INVALID_REQUEST.
+ * Returns a time in epoch milliseconds, from 1970 to 9999. Digits alone are a Unix time: seconds in a header (as in
+ * Upstash-Not-Before), milliseconds in a query or JSON (as in fromDate). Throws INVALID_REQUEST.
  */
 export function parseInstant(text: string, what: string, unix: 'seconds' | 'milliseconds'): number {
   const trimmed = text.trim();

@@ -1,4 +1,4 @@
-// Reads JSON out of a raw body where a route wants JSON, and checks it, with faults that say what is wrong and where.
+// Parses and checks JSON in a raw body for routes that expect JSON, with errors that name the mistake and its location.
 
 import { KindGuard, type Static, type TSchema } from '@sinclair/typebox';
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler';
@@ -11,21 +11,24 @@ import { checkJsonLimits, type JsonLimits } from './json-scanner.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What a JSON body may be; a batch is checked while it is read. */
+    /** Limits of a JSON body; a batch is checked while it is read. */
     jsonLimits: JsonLimits & { readonly maxBytes: number };
   }
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
-/** A byte order mark within a batch is none, and no JSON. */
+/** A byte order mark inside a batch is not one, and is no JSON. */
 const utf8Part = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A body as Fastify hands it on here: always raw bytes, undefined when there was none. */
+/** Returns the raw bytes of a body from Fastify, which is undefined when there was none. */
 export function rawBody(body: unknown): Buffer {
   return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
 }
 
-/** The JSON value of a body; undefined when the body is empty. Throws INVALID_REQUEST, LIMIT_EXCEEDED, PAYLOAD_TOO_LARGE. */
+/**
+ * Returns the JSON value of a body; undefined when the body is empty. Throws INVALID_REQUEST, LIMIT_EXCEEDED,
+ * PAYLOAD_TOO_LARGE.
+ */
 export function parseJson({ body, jsonLimits }: FastifyRequest): unknown {
   const bytes = rawBody(body);
   if (bytes.length === 0) return undefined;
@@ -39,7 +42,10 @@ export function parseJson({ body, jsonLimits }: FastifyRequest): unknown {
   return parsed(bytes, utf8);
 }
 
-/** The JSON value of a part of a body that is within its limits; `where` names it in a fault. Throws INVALID_REQUEST. */
+/**
+ * Returns the JSON value of a part of a body that is within its limits; `where` names it in an error. Throws
+ * INVALID_REQUEST.
+ */
 export function parseJsonPart(bytes: Buffer, where: string): unknown {
   return parsed(bytes, utf8Part, where);
 }
@@ -59,7 +65,7 @@ function parsed(bytes: Buffer, decoder: typeof utf8, where = ''): unknown {
   }
 }
 
-/** The JSON value of a body, checked against a schema. Throws as parseJson does. */
+/** Returns the JSON value of a body, checked against a schema. Throws as parseJson does. */
 export function readJson<Schema extends TSchema>(request: FastifyRequest, schema: Schema): Static<Schema> {
   const value = parseJson(request);
   if (value === undefined) throw new CarillonError('INVALID_REQUEST', 'the body is empty, expected JSON');
@@ -67,8 +73,8 @@ export function readJson<Schema extends TSchema>(request: FastifyRequest, schema
 }
 
 /**
- * A value, checked against a schema; `what` names it in the text. Throws INVALID_REQUEST, also for a member that an object's schema does
- * not have: whoever mistypes a name should hear of it.
+ * Returns a value, checked against a schema; `what` names it in the text. Throws INVALID_REQUEST, also for a member
+ * that is not in the object's schema, so that mistyped names are reported.
  */
 export function checkValue<Schema extends TSchema>(value: unknown, schema: Schema, what: string): Static<Schema> {
   const unknown = unknownMember(value, schema);
@@ -83,7 +89,7 @@ export function checkValue<Schema extends TSchema>(value: unknown, schema: Schem
 
 const checks = new WeakMap<TSchema, TypeCheck<TSchema>>();
 
-/** A schema as a function, made once: a batch checks a thousand items. */
+/** Compiles a schema to a function, once: a batch checks a thousand items. */
 function compiled<Schema extends TSchema>(schema: Schema): TypeCheck<Schema> {
   const known = checks.get(schema);
   if (known !== undefined) return known as TypeCheck<Schema>;
@@ -92,7 +98,7 @@ function compiled<Schema extends TSchema>(schema: Schema): TypeCheck<Schema> {
   return check;
 }
 
-/** The first member that the schema does not know, with the nearest one that it does; null when there is none. */
+/** Returns the first member that is not in the schema, with the nearest one that is; null when there is none. */
 function unknownMember(value: unknown, schema: TSchema): string | null {
   if (!KindGuard.IsObject(schema) || typeof value !== 'object' || value === null || Array.isArray(value)) return null;
   const known = Object.keys(schema.properties);
@@ -102,7 +108,7 @@ function unknownMember(value: unknown, schema: TSchema): string | null {
   return `${shown(name)} that means nothing here; did you mean ${near}?`;
 }
 
-/** What a schema wants, in words. */
+/** Returns in words what a schema expects. */
 function expectation(schema: TSchema): string {
   if (KindGuard.IsUnion(schema)) return [...new Set(schema.anyOf.map(expectation))].join(' or ');
   if (KindGuard.IsObject(schema)) return 'an object';
@@ -117,7 +123,7 @@ function expectation(schema: TSchema): string {
 
 const SHOWN_LENGTH = 60;
 
-/** The beginning of a value as JSON, without writing all of a large one. */
+/** Returns the beginning of a value as JSON, without writing all of a large one. */
 function shown(value: unknown): string {
   let parts = 0;
   const text = JSON.stringify(value, (_name, part: unknown) => {

@@ -1,5 +1,5 @@
-// Walks over JSON as bytes, chunk by chunk, without building anything: it knows strings and nesting, and nothing else. What JSON.parse
-// would refuse may pass here; what is too deep or has too many values ends before anything is built of it.
+// Scans JSON as bytes, chunk by chunk, without building values: it recognizes only strings and nesting. It may accept
+// text that JSON.parse refuses; text that is too deep or has too many values is refused before values are built.
 
 import type { Config } from '../config.js';
 import { CarillonError } from '../domain/errors.js';
@@ -12,13 +12,13 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** From here on looking for the end of a string by a native search is worth its call. */
+/** From this length a native search for the end of a string is worth its call. */
 const LONG_STRING_BYTES = 64;
 
 export interface JsonLimits {
-  /** How deep lists and objects may lie in each other. */
+  /** Most levels of nested lists and objects. */
   readonly maxDepth: number;
-  /** How many elements and members there may be. */
+  /** Most elements and members. */
   readonly maxValues: number;
 }
 
@@ -37,14 +37,14 @@ export class JsonScanner {
     this.#limits = limits;
   }
 
-  /** Values are counted anew from here. */
+  /** Restarts the count of values. */
   restartCount(): void {
     this.#values = 0;
   }
 
   /**
-   * Goes on from `from` to the next byte that ends an element of the outermost list: a comma, or what closes the list. Returns its place, or
-   * -1 when the chunk ends before. Throws LIMIT_EXCEEDED.
+   * Continues from `from` to the next byte that ends an element of the outermost list: a comma, or the end of the list.
+   * Returns its index, or -1 when the chunk ends before. Throws LIMIT_EXCEEDED.
    */
   next(chunk: Buffer, from: number): number {
     const end = chunk.length;
@@ -104,7 +104,10 @@ export class JsonScanner {
     return end;
   }
 
-  /** Behind the next quote, which ends the string unless it is escaped; or the chunk's end. `from` is not escaped. */
+  /**
+   * Returns the index behind the next quote, which ends the string unless it is escaped, or the chunk's end. `from` is
+   * not escaped.
+   */
   #findQuote(chunk: Buffer, from: number): number {
     const found = chunk.indexOf(QUOTE, from);
     const quote = found === -1 ? chunk.length : found;

@@ -1,4 +1,5 @@
-// Tells a path that does not exist from one that exists with other methods, which is what a caller with the wrong method needs to hear.
+// Distinguishes a path that does not exist from one that exists with other methods, so that a caller with the wrong
+// method learns of it.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CarillonError } from '../domain/errors.js';
@@ -9,15 +10,15 @@ interface KnownPath {
   readonly methods: Set<string>;
 }
 
-/** What has a destination in its path: the router knows it under another path (app.ts). */
+/** Requests with a destination in their path have another path for the router (app.ts). */
 const DESTINATION_PATH = /^\/v2\/(?:publish|enqueue|schedules)(?:\/.+)?$/i;
 
 export class KnownPaths {
   readonly #paths = new Map<string, KnownPath>();
-  /** By the first segment of a path, who may call what is below it; without segments that are open. */
+  /** By the first segment of a path, who may call the routes below it; without segments whose routes are open. */
   readonly #accesses = new Map<string, Access>();
 
-  /** To be made before the routes, which it gets to know as they come. Answers requests that no route takes. */
+  /** Collects the routes as they are registered; must be created before them. Answers requests that match no route. */
   constructor(app: FastifyInstance) {
     app.addHook('onRoute', ({ url, method, config }) => {
       const path = this.#paths.get(url) ?? { pattern: patternOf(url), methods: new Set() };
@@ -29,8 +30,8 @@ export class KnownPaths {
   }
 
   /**
-   * Who may hear that there is no such route. No handler runs for such a request, so this decides only between two refusals: callers who
-   * may not call anything there are not told what there is.
+   * Returns who may learn that a route does not exist. No handler runs for such a request, so this decides only between
+   * two refusals: a caller without access to neighbouring routes does not learn which exist.
    */
   accessAround(url: string): Access {
     return this.#accesses.get(firstSegment(decodedPath(url))) ?? 'open';
@@ -42,7 +43,7 @@ export class KnownPaths {
     const matching = [...this.#paths.values()].filter(({ pattern }) => pattern.test(routed));
     const methods = new Set(matching.flatMap((each) => [...each.methods]));
     if (DESTINATION_PATH.test(routed)) methods.add('POST');
-    // A path that only nearly is one of ours (a slash too many) takes the method, and nothing answers it.
+    // A path that nearly matches one of ours (with an extra slash) accepts the method, but no route answers it.
     if (methods.size === 0 || methods.has(request.method)) {
       const hint = path === '/' ? ': the console is at /admin, the description of the API at /openapi.json' : '';
       throw new CarillonError('NOT_FOUND', `there is no ${request.method} ${path} in this API${hint}`);
@@ -53,7 +54,7 @@ export class KnownPaths {
   }
 }
 
-/** The path of a URL without query and fragment, percent-decoded where that is possible, as the router reads it. */
+/** Returns the path of a URL without query and fragment, percent-decoded if possible, as the router reads it. */
 function decodedPath(url: string): string {
   const path = /^[^?#]*/.exec(url)?.[0] ?? '';
   try {
@@ -67,7 +68,7 @@ function firstSegment(path: string): string {
   return (path.split('/')[1] ?? '').toLowerCase();
 }
 
-/** A route's URL with `:name` for one segment and `*` for any rest. */
+/** Returns the pattern of a route's URL: `:name` matches one segment, `*` any rest. */
 function patternOf(url: string): RegExp {
   const parts = url.split('/').map((part) => {
     if (part.startsWith(':')) return '[^/]+';

@@ -1,4 +1,4 @@
-// Turns a publish request, or one item of a batch, into the message that is accepted and the keys it is accepted under.
+// Turns a publish request, or one item of a batch, into a message and the keys under which it is accepted.
 
 import type { Config } from '../config.js';
 import type { RandomBytes, Clock } from '../domain/clock.js';
@@ -37,8 +37,8 @@ export interface MessageSettings {
   readonly random: RandomBytes;
 }
 
-/** Throws CarillonError for whatever the client got wrong. */
-export function readSubmission(source: MessageSource, { config, clock, random: chance }: MessageSettings): Submission {
+/** Returns the submission. Throws CarillonError for any mistake of the client. */
+export function readSubmission(source: MessageSource, { config, clock, random }: MessageSettings): Submission {
   const { settings, tenantId } = source;
   refuseScheduleSettings(settings);
   const createdAtMs = Math.floor(clock.nowMs());
@@ -46,7 +46,7 @@ export function readSubmission(source: MessageSource, { config, clock, random: c
   const policy = readPolicy(settings, config, source.callerIp);
   const dueAtMs = readDueAtMs(settings, createdAtMs, config);
   const idempotencyKey = readKey(settings, 'Carillon-Idempotency-Key', MAX_KEY_BYTES);
-  const id = messageId(dueAtMs, chance(ID_RANDOM_BYTES));
+  const id = messageId(dueAtMs, random(ID_RANDOM_BYTES));
   return {
     message: {
       id,
@@ -67,7 +67,9 @@ export function readSubmission(source: MessageSource, { config, clock, random: c
   };
 }
 
-/** Upstash-Not-Before (Unix seconds) wins over Upstash-Delay; a time that has passed means now. */
+/**
+ * Returns the due time. Upstash-Not-Before (Unix seconds) takes precedence over Upstash-Delay; a past time means now.
+ */
 function readDueAtMs(settings: RequestSettings, nowMs: number, config: Config): number {
   const delayMs = readDelayMs(settings, 'Upstash-Delay', config) ?? 0;
   const text = valueOf(settings, 'Upstash-Not-Before');
@@ -85,7 +87,10 @@ function readDueAtMs(settings: RequestSettings, nowMs: number, config: Config): 
   return Math.max(nowMs, notBeforeMs);
 }
 
-/** Upstash-Deduplication-Id wins over the content: whoever names the work knows better when it is the same. */
+/**
+ * Returns the keys. Upstash-Deduplication-Id takes precedence over the content, since it identifies the work
+ * explicitly.
+ */
 function readKeyClaims(settings: RequestSettings, request: Request, idempotencyKey: string | null): KeyClaim[] {
   const claims: KeyClaim[] = [];
   if (idempotencyKey !== null) claims.push({ scope: 'key', key: idempotencyKey });

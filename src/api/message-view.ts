@@ -1,4 +1,4 @@
-// What the API shows of stored messages: the objects of the wire contract, redacted, with absent fields left out and never null.
+// Views of stored messages: the objects of the wire contract, redacted, with absent fields omitted and never null.
 
 import { isUtf8 } from 'node:buffer';
 import { canonicalHeaders } from '../delivery/request-headers.js';
@@ -11,22 +11,22 @@ import type { EventDetail } from '../postgres/events/events.js';
 import type { MessageRecord } from '../postgres/messages/message-reads.js';
 import { decodeHeaderText } from './header-text.js';
 
-/** What an object on the wire is made of before absent fields are left out. */
+/** The fields of an object on the wire before absent ones are omitted. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 type IsAbsent<Value> = null extends Value ? true : undefined extends Value ? true : false;
-/** Fields that may be null or undefined, as those that may not be there. */
+/** Maps fields that may be null or undefined to optional fields. */
 export type Present<Given> = {
   [Name in keyof Given as IsAbsent<Given[Name]> extends true ? never : Name]: Given[Name];
 } & { [Name in keyof Given as IsAbsent<Given[Name]> extends true ? Name : never]?: NonNullable<Given[Name]> };
 
-/** The fields that are neither null nor undefined. */
+/** Returns the fields that are neither null nor undefined. */
 export function present<Given extends Fields>(fields: Given): Present<Given>;
 export function present(fields: Fields): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
 }
 
-/** A Message of the wire contract. */
+/** Returns a Message of the wire contract. */
 export function messageView(message: MessageRecord): Record<string, unknown> {
   return present({
     messageId: toWireMessageId(message.id),
@@ -47,18 +47,18 @@ export function messageView(message: MessageRecord): Record<string, unknown> {
   });
 }
 
-/** A DLQ message of the wire contract. */
-export function deadLetterView(letter: DeadLetterRecord): Record<string, unknown> {
+/** Returns a DLQ message of the wire contract. */
+export function deadLetterView(deadLetter: DeadLetterRecord): Record<string, unknown> {
   return present({
-    ...messageView(letter),
-    dlqId: deadLetterId(letter.diedAtMs, letter.id),
-    ...answerView(letter.lastStatus ?? 0, letter.lastHeaders),
-    ...bytesView('responseBody', letter.lastBody),
-    responseError: letter.lastError,
+    ...messageView(deadLetter),
+    dlqId: deadLetterId(deadLetter.diedAtMs, deadLetter.id),
+    ...answerView(deadLetter.lastStatus ?? 0, deadLetter.lastHeaders),
+    ...bytesView('responseBody', deadLetter.lastBody),
+    responseError: deadLetter.lastError,
   });
 }
 
-/** An Event of the wire contract. Its bodies are base64, unlike those of messages. */
+/** Returns an Event of the wire contract. Its bodies are base64, unlike those of messages. */
 export function eventView(event: EventDetail): Record<string, unknown> {
   const { message, outcome } = event;
   return present({
@@ -91,7 +91,7 @@ function base64(bytes: Buffer | null): string | null {
   return bytes === null || bytes.length === 0 ? null : bytes.toString('base64');
 }
 
-/** Clients read one spelling or the other; so both are there. */
+/** Clients read one spelling or the other, so both are present. */
 function answerView(status: number, headers: HeaderMap | null): Fields {
   const shown = headers === null ? null : answerHeaders(headers);
   return { responseStatus: status, responseHeader: shown, responseHeaders: shown };
@@ -112,7 +112,7 @@ function callbackView(name: string, headersName: string, callback: ShownCallback
   return { [name]: callback.url, [headersName]: hasHeaders ? headerText(callback.headers) : null };
 }
 
-/** `<name>` where the bytes are text, otherwise `<name>Base64`; nothing where there are none. */
+/** Returns `<name>` when the bytes are text, otherwise `<name>Base64`; nothing when there are none. */
 export function bytesView<Name extends string>(
   name: Name,
   bytes: Buffer | null,
@@ -122,12 +122,12 @@ export function bytesView(name: string, bytes: Buffer | null): Record<string, st
   return isUtf8(bytes) ? { [name]: bytes.toString('utf8') } : { [`${name}Base64`]: bytes.toString('base64') };
 }
 
-/** Header values are stored as bytes, one character for each; on the wire they are text. */
+/** Returns headers as text: their values are stored as bytes, one character each. */
 export function headerText(headers: HeaderMap): HeaderMap {
   return Object.fromEntries(Object.entries(headers).map(([name, values]) => [name, values.map(decodeHeaderText)]));
 }
 
-/** Headers of an answer, whose names are stored in lower case. */
+/** Returns headers of an answer, whose names are stored in lower case. */
 export function answerHeaders(headers: HeaderMap): HeaderMap {
   return headerText(canonicalHeaders(headers));
 }

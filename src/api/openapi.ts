@@ -1,4 +1,4 @@
-// How the OpenAPI document is made from the routes' schemas.
+// Builds the OpenAPI document from the routes' schemas.
 
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { Type, type TSchema } from '@sinclair/typebox';
@@ -7,7 +7,7 @@ import type { Access } from './access.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The path to show in the document where the router sees another one, and what its parameters mean. */
+    /** The path in the document when the router uses another one, and the meaning of its parameters. */
     readonly documentedPath?: { readonly url: string; readonly params: object };
   }
 }
@@ -22,7 +22,7 @@ export function openApi(): FastifyDynamicSwaggerOptions {
         description:
           'Sends messages to HTTP endpoints, now, later or by a calendar: signed, retried, recorded once. ' +
           'Settings of a message travel in Upstash-… and Carillon-… headers, or in lower case as query keys. ' +
-          'Faults are answered with {"error": text}. What cannot be read as HTTP, on any path, is answered with 400, 408, 414, 417 or 431.',
+          'Errors are answered with {"error": text}. What cannot be read as HTTP, on any path, is answered with 400, 408, 414, 417 or 431.',
       },
       tags: [
         { name: 'messages', description: 'One piece of work with one due time' },
@@ -52,7 +52,7 @@ export function openApi(): FastifyDynamicSwaggerOptions {
   };
 }
 
-/** What the document says of a route follows from what the route declares. */
+/** The description of a route in the document follows from the route's declaration. */
 const SECURITY = {
   tenant: [{ token: [] }],
   admin: [{ adminToken: [] }],
@@ -62,7 +62,7 @@ const SECURITY = {
 
 const ErrorBody = Type.Object({ error: Type.String({ description: 'What was wrong, what was expected, where' }) });
 
-const FAULTS = {
+const ERRORS = {
   400: 'The request is wrong: the text says what and where, also when a limit is exceeded',
   401: 'No token, or one that is not known, was revoked or has expired',
   403: 'A token of the wrong role',
@@ -75,27 +75,27 @@ const FAULTS = {
   503: 'PostgreSQL is unavailable (for a cancel Redis as well), a read took too long, or request bodies fill what the node has for them; the text says what holds by now. Try again after Retry-After seconds',
 } as const;
 
-/** The `response` part of a route's schema: what success gives, and which faults there are. */
+/** Returns the `response` part of a route's schema: the success and the possible errors. */
 export function responses(
   success: Readonly<Record<number, TSchema>>,
-  ...problems: (keyof typeof FAULTS)[]
+  ...problems: (keyof typeof ERRORS)[]
 ): Record<number, TSchema> {
-  const described = problems.map((status) => [status, { ...ErrorBody, description: FAULTS[status] }] as const);
+  const described = problems.map((status) => [status, { ...ErrorBody, description: ERRORS[status] }] as const);
   return { ...success, ...(Object.fromEntries(described) as Record<number, TSchema>) };
 }
 
 /**
- * Adds what every route that takes a token may answer, whatever it does: 400 for a request that cannot be read, 404 where Carillon-Tenant
- * names nobody.
+ * Adds the answers of every route that takes a token: 400 for a request that cannot be read, 404 when Carillon-Tenant
+ * names no tenant.
  */
 function withRefusals(schema: FastifySchema): FastifySchema {
   if (schema.security === undefined || schema.security.length === 0) return schema;
   return { ...schema, response: { ...responses({}, 400, 401, 403, 404, 503), ...(schema.response as object) } };
 }
 
-/** A path parameter that holds a destination. */
+/** A path parameter that contains a destination. */
 export const DESTINATION = Type.String({
   description:
     'The destination: an absolute http or https URL, as it is or percent-encoded as a whole, with its own query. ' +
-    'Taken from the raw request target: nothing in it is normalised.',
+    'Taken from the raw request target: nothing in it is normalized.',
 });

@@ -1,10 +1,10 @@
-// Takes a request target apart as it was sent: a destination in the path must not be normalised, decoded or merged by a router.
+// Parses a request target as it was sent: a router must not normalize, decode or merge a destination in the path.
 
-/** Settings given in the query instead of headers, in order: lower-case name and decoded value. */
+/** Settings in the query instead of headers, in order: lower-case name and decoded value. */
 export type QuerySettings = readonly (readonly [name: string, value: string])[];
 
 interface DestinationTarget {
-  /** As given, without our own query keys; decoded once when it came percent-encoded as a whole. May be empty. */
+  /** Verbatim, without our own query keys; decoded once when it was percent-encoded as a whole. May be empty. */
   readonly destination: string;
   readonly settings: QuerySettings;
   /** From `?qstash_token=`. */
@@ -22,18 +22,18 @@ export type RawTarget =
       readonly token: string | null;
     };
 
-/** What a POST below /v2/schedules can be besides the creation of a schedule: no destination looks like this. */
+/** Other POST routes below /v2/schedules: no destination looks like these. */
 const SCHEDULE_ACTION = /^(?:batch|[A-Za-z0-9_.-]+\/(?:pause|resume|trigger))\/?$/;
 /** A destination whose `://` is percent-encoded in part or whole was encoded as a whole. */
 const ENCODED_URL = /^https?(?::|%3a)(?:\/|%2f)(?:\/|%2f)/i;
 const PLAIN_URL = /^https?:\/\//i;
-/** Query keys that are for us and not for the destination. Only these spellings: a destination may have others. */
+/** Query keys for this API, not for the destination. Only these spellings: a destination may have others. */
 const SETTING_KEY = /^(?:upstash|carillon)-[a-z0-9-]+$/;
 const TOKEN_KEY = 'qstash_token';
 
 /**
- * Classifies a request by method and raw target. Never throws: what makes no sense becomes a destination that is refused
- * later with a text, or a path that no route has.
+ * Classifies a request by method and raw target. Never throws: a meaningless target becomes a destination that is
+ * refused later with a text, or a path without a route.
  */
 export function readTarget(method: string, rawTarget: string): RawTarget {
   const target = originForm(rawTarget);
@@ -49,12 +49,12 @@ export function readTarget(method: string, rawTarget: string): RawTarget {
   }
   const [path, query] = splitQuery(target);
   const { rest, token } = ownKeys(query, false);
-  // One client writes this segment with a capital letter.
+  // One client sends this segment with a capital letter.
   const routed = path.replace(/^\/v2\/schedules(?=\/|$)/i, '/v2/schedules');
   return { kind: 'other', url: rest === null ? routed : `${routed}?${rest}`, token };
 }
 
-/** HTTP allows `GET http://host/path`; what counts is the path. */
+/** Returns the path: HTTP allows `GET http://host/path`. */
 function originForm(target: string): string {
   if (target.startsWith('/')) return target;
   const absolute = /^https?:\/\/[^/?#]*/i.exec(target);
@@ -63,7 +63,7 @@ function originForm(target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** What follows `prefix/`, '' when nothing does, null when the target is elsewhere. */
+/** Returns the text after `prefix/`, '' when there is none, null when the target has another prefix. */
 function after(target: string, prefix: string): string | null {
   if (target.slice(0, prefix.length).toLowerCase() !== prefix) return null;
   const rest = target.slice(prefix.length);
@@ -72,7 +72,7 @@ function after(target: string, prefix: string): string | null {
 }
 
 function enqueueTarget(text: string): RawTarget {
-  // The client does not encode queue names, so one may contain slashes: the destination begins at its scheme.
+  // The client does not encode queue names, so one may contain slashes: the destination starts at its scheme.
   const url = /\/https?(?::|%3a)/i.exec(text)?.index ?? text.indexOf('/');
   const queue = url === -1 ? text : text.slice(0, url);
   return { kind: 'enqueue', queue: decoded(queue), ...destinationTarget(url === -1 ? '' : text.slice(url + 1)) };
@@ -87,14 +87,14 @@ function destinationTarget(text: string): DestinationTarget {
   return { destination: rest === null ? destination : destination + joint + rest, settings, token };
 }
 
-/** Path and query; the query is null when there is no question mark. */
+/** Returns path and query; the query is null when there is no question mark. */
 function splitQuery(target: string): [path: string, query: string | null] {
-  const mark = target.indexOf('?');
-  return mark === -1 ? [target, null] : [target.slice(0, mark), target.slice(mark + 1)];
+  const queryAt = target.indexOf('?');
+  return queryAt === -1 ? [target, null] : [target.slice(0, queryAt), target.slice(queryAt + 1)];
 }
 
 interface OwnKeys {
-  /** The query without our keys, byte for byte; null when nothing is left. */
+  /** Returns the query without our keys, byte for byte; null when nothing is left. */
   readonly rest: string | null;
   readonly settings: QuerySettings;
   readonly token: string | null;
@@ -118,7 +118,7 @@ function ownKeys(query: string | null, withSettings: boolean): OwnKeys {
   return { rest: rest.length === 0 ? null : rest.join('&'), settings, token };
 }
 
-/** Percent-decoded once; as it is when it cannot be decoded, so that the error that follows shows it. */
+/** Percent-decodes a text once; returns it unchanged when that fails, so that the following error shows it. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -1,4 +1,4 @@
-// Schemas of what the reading and bulk routes take and give, for the OpenAPI document.
+// Schemas of the parameters and answers of the reading and bulk routes, for the OpenAPI document.
 
 import { Type, type TProperties } from '@sinclair/typebox';
 
@@ -32,7 +32,7 @@ const count = (description: string, max: number, defaultCount?: number) =>
     ...(defaultCount === undefined ? {} : { default: defaultCount }),
   });
 
-/** Every parameter is optional, and one that is not listed is refused. */
+/** Every parameter is optional; unlisted ones are refused. */
 const query = <Properties extends TProperties>(properties: Properties) =>
   Type.Partial(Type.Object(properties), { additionalProperties: false });
 

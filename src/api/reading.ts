@@ -1,5 +1,4 @@
-// How routes read: on the connections that are for reads, within the budget, and only as long as the client waits for
-// the answer.
+// Reads for routes: on the connections for reads, within the budget, and only while the client waits for the answer.
 
 import type { FastifyRequest } from 'fastify';
 import type { BoundedReads } from '../postgres/reads.js';
@@ -7,7 +6,7 @@ import type { ApiServices } from './services.js';
 
 export type ReadingRequest = Pick<FastifyRequest, 'raw' | 'tenantId'>;
 
-/** Runs `work` with a signal that is aborted when the client's connection ends before it is done. */
+/** Runs `work` with a signal that is aborted when the client disconnects before it is done. */
 export async function whileClientWaits<Result>(
   { raw }: Pick<FastifyRequest, 'raw'>,
   work: (signal: AbortSignal) => Promise<Result>,
@@ -25,13 +24,13 @@ export async function whileClientWaits<Result>(
 }
 
 export interface ListReading {
-  /** Whose list it is; the caller's when left out. */
+  /** The tenant of the list; defaults to the caller's. */
   readonly tenantId?: number;
-  /** The parameters that make it smaller, for the answer when it takes too long. */
+  /** The parameters that narrow the list, for the error when reading takes too long. */
   readonly narrowBy: string;
 }
 
-/** Reads a list when it is the tenant's turn: see ReadPool.list. */
+/** Reads a list in the tenant's turn: see ReadPool.list. */
 export async function readList<Result>(
   { reads }: Pick<ApiServices, 'reads'>,
   request: ReadingRequest,
@@ -41,7 +40,7 @@ export async function readList<Result>(
   return await whileClientWaits(request, (signal) => reads.list({ tenantId, signal, narrowBy }, work));
 }
 
-/** Reads one thing by its key. */
+/** Reads one row by its key. */
 export async function readOne<Result>(
   { reads }: Pick<ApiServices, 'reads'>,
   request: ReadingRequest,

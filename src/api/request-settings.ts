@@ -1,5 +1,5 @@
-// Collects what a request says about itself: settings by name, and the headers to forward; from HTTP headers, query keys or a
-// batch item, which all mean the same.
+// Collects the settings of a request by name, and the headers to forward, from HTTP headers, query keys or a batch
+// item, which are equivalent.
 
 import type { Config } from '../config.js';
 import type { HeaderMap } from '../domain/message.js';
@@ -11,7 +11,7 @@ import { depthAfter, isDepthHeader } from './depth.js';
 import { decodeHeaderText, isHeaderName, isHeaderValue } from './header-text.js';
 import type { QuerySettings } from './raw-target.js';
 
-/** The settings of Carillon's own: each is known, so that a mistyped one is refused and not silently ignored. */
+/** Carillon's own settings: all are known, so that a mistyped one is refused instead of ignored. */
 const CARILLON_SETTINGS = [
   'Carillon-Idempotency-Key',
   'Carillon-Misfire',
@@ -26,17 +26,17 @@ const CARILLON_SETTINGS = [
 const KNOWN_CARILLON: ReadonlySet<string> = new Set(CARILLON_SETTINGS.map((name) => name.toLowerCase()));
 
 export interface RequestSettings {
-  /** Values as text, by lower-case name (`upstash-delay`); blank ones are left out. */
+  /** Values as text, by lower-case name (`upstash-delay`), without blank ones. */
   readonly values: ReadonlyMap<string, string>;
-  /** Content-Type and the headers to forward, as they will be sent. */
+  /** Content-Type and the headers to forward, in the form in which they are sent. */
   readonly forwarded: HeaderMap;
   readonly callbackForwarded: HeaderMap;
   readonly failureCallbackForwarded: HeaderMap;
-  /** How deep what is made by the request lies (depth.ts). */
+  /** The depth of the work that the request creates (depth.ts). */
   readonly depth: number;
 }
 
-/** A header as it came in. `bytes`: a value of a real HTTP header. `text`: one that came in JSON or percent-encoded. */
+/** A header as received. `bytes`: a value of a real HTTP header. `text`: one from JSON or a percent-encoded query. */
 interface Entry {
   readonly name: string;
   readonly value: string;
@@ -47,18 +47,18 @@ const FORWARD = 'upstash-forward-';
 const CALLBACK_FORWARD = 'upstash-callback-forward-';
 const FAILURE_CALLBACK_FORWARD = 'upstash-failure-callback-forward-';
 
-/** Lists may come in several headers of one name, as HTTP allows. */
+/** Lists may be split over several headers of one name, as HTTP allows. */
 const LISTS: ReadonlySet<string> = new Set(['upstash-label', 'upstash-redact-fields']);
 
 export interface HttpSource {
-  /** Names and values by turns, as node:http gives them. */
+  /** Names and values alternating, as in node:http. */
   readonly rawHeaders: readonly string[];
   readonly query: QuerySettings;
-  /** Whether Authorization holds our token, which must not reach a destination. */
+  /** Whether Authorization contains our token, which must not reach a destination. */
   readonly authorizationIsOurs: boolean;
 }
 
-/** How many headers a request or an item may have, and how many bytes of them may be forwarded. */
+/** Most headers of a request or an item, and most bytes of them that are forwarded. */
 export interface HeaderLimits {
   readonly maxBytes: number;
   readonly maxCount: number;
@@ -68,25 +68,28 @@ export function headerLimits(config: Config): HeaderLimits {
   return { maxBytes: config.CARILLON_HEADERS_MAX_BYTES, maxCount: config.CARILLON_HEADERS_COUNT_MAX };
 }
 
-/** The settings of an HTTP request. A header wins over a query key. Throws INVALID_REQUEST, LIMIT_EXCEEDED. */
+/**
+ * Returns the settings of an HTTP request. A header takes precedence over a query key. Throws INVALID_REQUEST,
+ * LIMIT_EXCEEDED.
+ */
 export function settingsOfHttp(source: HttpSource, limits: HeaderLimits): RequestSettings {
   const entries: Entry[] = [];
   for (let index = 0; index + 1 < source.rawHeaders.length; index += 2) {
     const name = source.rawHeaders[index] ?? '';
-    // It says who calls, and is no setting.
+    // It identifies the caller and is no setting.
     if (name.toLowerCase() === TENANT_HEADER) continue;
     entries.push({ name, value: source.rawHeaders[index + 1] ?? '', form: 'bytes' });
   }
   if (source.query.length > 0) {
-    const given = new Set(entries.map((entry) => entry.name.toLowerCase()));
-    for (const [name, value] of source.query) if (!given.has(name)) entries.push({ name, value, form: 'text' });
+    const names = new Set(entries.map((entry) => entry.name.toLowerCase()));
+    for (const [name, value] of source.query) if (!names.has(name)) entries.push({ name, value, form: 'text' });
   }
   return collect(entries, source.authorizationIsOurs, limits);
 }
 
 /**
- * The settings of a batch item: `headers` is an object of names and strings (or lists of strings); `depth` is that of the batch. Throws as
- * settingsOfHttp does.
+ * Returns the settings of a batch item; `headers` is an object of names and strings (or lists of strings), `depth` that
+ * of the batch. Throws as settingsOfHttp does.
  */
 export function settingsOfObject(headers: unknown, limits: HeaderLimits, depth = 0): RequestSettings {
   if (headers === undefined || headers === null) return collect([], true, limits, depth);
@@ -94,14 +97,14 @@ export function settingsOfObject(headers: unknown, limits: HeaderLimits, depth =
     throw new CarillonError('INVALID_REQUEST', 'headers: expected an object of header names and strings');
   }
   const entries: Entry[] = [];
-  for (const [name, given] of Object.entries(headers)) {
-    if (given === null) continue;
-    for (const value of Array.isArray(given) ? (given as unknown[]) : [given]) {
+  for (const [name, raw] of Object.entries(headers)) {
+    if (raw === null) continue;
+    for (const value of Array.isArray(raw) ? (raw as unknown[]) : [raw]) {
       if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
         throw new CarillonError('INVALID_REQUEST', `headers: ${shown(name)} is no string, expected a string`);
       }
       entries.push({ name, value: String(value), form: 'text' });
-      // Not built up to be refused.
+      // Checked before they are collected.
       if (entries.length > limits.maxCount) throw tooMany(limits.maxCount);
     }
   }
@@ -113,7 +116,7 @@ type Forwarded = 'forwarded' | 'callbackForwarded' | 'failureCallbackForwarded';
 
 class Collector {
   readonly values = new Map<string, string>();
-  /** Made when the first comes in: most requests forward few headers or none, and a batch has a thousand items. */
+  /** Created with the first header: most requests forward few headers or none, and a batch has a thousand items. */
   readonly #headers: Partial<Record<Forwarded, Map<string, string[]>>> = {};
   #bytes = 0;
   depth: number;
@@ -182,7 +185,7 @@ function collect(
   const into = new Collector(maxBytes, outerDepth);
   const others: Entry[] = [];
   for (const entry of entries) {
-    // What came in a header can go out in one.
+    // A value that was received in a header can be sent in one.
     if (entry.form === 'text' && !isHeaderValue(entry.value)) {
       throw new CarillonError(
         'INVALID_REQUEST',
@@ -211,12 +214,13 @@ function collect(
 }
 
 /**
- * The official clients prefix every header of the user's that is not `Upstash-…` with `Upstash-Forward-`. So a setting of
- * Carillon's arrives here as one to forward, and is meant as a setting; deliveries never forward such names.
+ * Forwards a header, or sets it when it is a setting of Carillon. The official clients prefix every header of the user
+ * that is not `Upstash-…` with `Upstash-Forward-`, so such a setting arrives as a header to forward; deliveries never
+ * forward these names.
  */
 function forwardOrSet(into: Collector, name: string, entry: Entry): void {
   if (!name.startsWith('carillon-')) into.forward('forwarded', name, entry);
-  // Set on deliveries; a handler that passes on all headers it got means nothing by it.
+  // Set on deliveries; a handler that forwards all received headers does not mean it as a setting.
   else if (name !== 'carillon-occurrence') setCarillon(into, name, entry);
 }
 
@@ -229,13 +233,13 @@ function setCarillon(into: Collector, name: string, entry: Entry): void {
   throw new CarillonError('INVALID_REQUEST', `${shown(entry.name)} is no setting; did you mean ${nearest}?`);
 }
 
-/** Content-Type always goes on; everything else only in webhook mode (Upstash-Header-Forward: true). */
+/** Forwards Content-Type always, and everything else only in webhook mode (Upstash-Header-Forward: true). */
 function forwardOthers(into: Collector, others: readonly Entry[], authorizationIsOurs: boolean): void {
   const all = into.values.get('upstash-header-forward')?.toLowerCase() === 'true';
   for (const entry of others) {
     const name = entry.name.toLowerCase();
     if (name === 'content-type') {
-      // One that is forwarded by its prefix is the more explicit one.
+      // A header that is forwarded by its prefix is more explicit.
       if (!into.forwards('Content-Type')) into.forward('forwarded', name, entry);
     } else if (all && !(name === 'authorization' && authorizationIsOurs)) into.forward('forwarded', name, entry);
   }

@@ -1,4 +1,4 @@
-// What a publish or schedule request consists of, taken from Fastify's request.
+// Extracts the parts of a publish or schedule request from Fastify's request.
 
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
@@ -18,17 +18,17 @@ export interface RequestSource {
   readonly callerIp: string | null;
 }
 
-/** Throws INVALID_DESTINATION, INVALID_REQUEST, LIMIT_EXCEEDED, NOT_IMPLEMENTED. */
+/** Returns the parts of a request. Throws INVALID_DESTINATION, INVALID_REQUEST, LIMIT_EXCEEDED, NOT_IMPLEMENTED. */
 export function requestSource(request: FastifyRequest, config: Config): RequestSource {
   const { target } = request;
-  const given = target.kind === 'other' ? { destination: '', settings: [] } : target;
+  const source = target.kind === 'other' ? { destination: '', settings: [] } : target;
   return {
     tenantId: request.tenantId,
-    destination: checkDestination(given.destination, config),
+    destination: checkDestination(source.destination, config),
     settings: settingsOfHttp(
       {
         rawHeaders: request.raw.rawHeaders,
-        query: given.settings,
+        query: source.settings,
         authorizationIsOurs: request.authorizationIsOurs,
       },
       headerLimits(config),
@@ -39,13 +39,17 @@ export function requestSource(request: FastifyRequest, config: Config): RequestS
 }
 
 /**
- * The address at the other end of the socket; behind a trusted load balancer, the one that it names. An IPv4 address in its own form.
+ * Returns the address of the peer; behind a trusted load balancer, the address that it names. IPv4 addresses have their
+ * own form.
  */
 export function callerIp(request: FastifyRequest): string | null {
   return plainAddress(request.ip, request.raw);
 }
 
-/** Returns `callerIp` for requests that Fastify does not see, such as upgrades; it judges load balancers in the same way. */
+/**
+ * Returns `callerIp` for requests that Fastify does not see, such as upgrades; it judges load balancers in the same
+ * way.
+ */
 export function callerIpOfRaw(config: Config): (request: IncomingMessage) => string | null {
   const isTrusted = compile(trustedProxies(config));
   return (request) => plainAddress(all(request, isTrusted).at(-1) ?? '', request);

@@ -1,4 +1,4 @@
-// What the API shows of the record: times in ISO 8601 UTC, absent fields left out and never null.
+// Views of the record: times in ISO 8601 UTC, absent fields omitted and never null.
 
 import { deadLetterId } from '../domain/dead-letter.js';
 import { toWireMessageId } from '../domain/ids.js';
@@ -8,7 +8,7 @@ import type { MessageRecord } from '../postgres/messages/message-reads.js';
 import type { AnswerShown, FailedAttemptShown, RunDetailShown, RunShown } from './run-schemas.js';
 import { answerHeaders, bytesView, headerText, present } from './message-view.js';
 
-/** One row of the record. */
+/** Returns one row of the record. */
 export function runView(run: Run): RunShown {
   return present({
     messageId: toWireMessageId(run.id),
@@ -39,7 +39,7 @@ export function runView(run: Run): RunShown {
   });
 }
 
-/** One row of the record with all that is known: what was sent, and each attempt that failed. */
+/** Returns one row of the record with all details: the request, and each failed attempt. */
 export function runDetailView(run: Run, message: MessageRecord, attempts: readonly AttemptRecord[]): RunDetailShown {
   const { shown } = message;
   return {
@@ -68,7 +68,7 @@ function attemptView(attempt: AttemptRecord): FailedAttemptShown {
   });
 }
 
-/** The first bytes of the answer; nothing when there was none. */
+/** Returns the first bytes of the answer; null when there was none. */
 function answerOf(headers: HeaderMap | null, body: Buffer | null): AnswerShown | null {
   if (headers === null && body === null) return null;
   return present({ headers: headers === null ? null : answerHeaders(headers), ...bytesView('body', body) });

@@ -1,4 +1,4 @@
-// Turns a request that carries Upstash-Cron into the schedule's id and definition.
+// Turns a request with Upstash-Cron into a schedule's id and definition.
 
 import type { Config } from '../config.js';
 import type { RandomBytes } from '../domain/clock.js';
@@ -17,7 +17,7 @@ import { contentHash, shortHash } from './content-hash.js';
 import { parseInstant } from './instant.js';
 import type { RequestSettings } from './request-settings.js';
 
-/** Settings that mean nothing on a single message. */
+/** Settings without meaning for a single message. */
 export const SCHEDULE_ONLY_SETTINGS = [
   'Carillon-Misfire',
   'Carillon-Overlap',
@@ -38,11 +38,11 @@ export interface ScheduleSource {
   readonly settings: RequestSettings;
   readonly body: Buffer;
   readonly callerIp: string | null;
-  /** Whether Carillon-Keep is seen to by the caller; where it is not, it must not seem to be. */
+  /** Whether the caller handles Carillon-Keep; otherwise the setting is refused. */
   readonly mayKeep?: boolean;
 }
 
-/** Throws INVALID_CRON, INVALID_REQUEST and whatever the settings of messages throw. */
+/** Returns the definition. Throws INVALID_CRON, INVALID_REQUEST and whatever the settings of messages throw. */
 export function readDefinition(source: ScheduleSource, config: Config): ScheduleDefinition {
   const { settings } = source;
   const cron = valueOf(settings, 'Upstash-Cron');
@@ -61,8 +61,8 @@ export function readDefinition(source: ScheduleSource, config: Config): Schedule
       'Carillon-Keep is for a single schedule that is edited, not for a batch',
     );
   }
-  const givenZone = valueOf(settings, 'Carillon-Time-Zone');
-  const timeZone = givenZone === null ? null : ianaName(givenZone);
+  const zoneName = valueOf(settings, 'Carillon-Time-Zone');
+  const timeZone = zoneName === null ? null : ianaName(zoneName);
   const { kind } = givenExpression({ cron, timeZone });
   const misfire = valueOf(settings, 'Carillon-Misfire');
   const { policy, windowMs } = misfire === null ? defaultMisfire(config) : readMisfire(misfire, config);
@@ -83,15 +83,15 @@ export function readDefinition(source: ScheduleSource, config: Config): Schedule
 }
 
 /**
- * The id of the schedule that a request creates or replaces. Without Upstash-Schedule-Id it is random, or, when the request
- * asks for deduplication, made from what it is to be deduplicated by: the same request then names the same schedule for as
- * long as that exists, and is free again once it is deleted. Throws INVALID_REQUEST.
+ * Returns the id of the schedule that a request creates or replaces. Without Upstash-Schedule-Id it is random, or, when
+ * the request asks for deduplication, derived from the deduplication id or content: the same request then names the
+ * same schedule while that exists, and a new one once it is deleted. Throws INVALID_REQUEST.
  */
 export function readScheduleId(settings: RequestSettings, definition: ScheduleDefinition, random: RandomBytes): string {
-  const given = valueOf(settings, 'Upstash-Schedule-Id');
+  const scheduleId = valueOf(settings, 'Upstash-Schedule-Id');
   const deduplicationId = readDeduplicationId(settings);
   const byContent = readFlag(settings, 'Upstash-Content-Based-Deduplication');
-  if (given !== null) return checkScheduleId(given);
+  if (scheduleId !== null) return checkScheduleId(scheduleId);
   if (deduplicationId !== null) return `scd_${shortHash(`deduplication\n${deduplicationId}`)}`;
   if (byContent) return `scd_${shortHash(`content\n${contentHash(definition, definition.cron)}`)}`;
   return generatedScheduleId(random(ID_RANDOM_BYTES));
@@ -101,7 +101,7 @@ function defaultMisfire(config: Config): ReturnType<typeof parseMisfire> {
   return { policy: 'once', windowMs: config.CARILLON_MISFIRE_WINDOW_MS };
 }
 
-/** `all` without a window takes the configured one. */
+/** Parses a misfire policy; `all` without a window takes the configured one. */
 function readMisfire(text: string, config: Config): ReturnType<typeof parseMisfire> {
   const read = parseMisfire(text);
   return text.includes(';') ? read : { ...read, windowMs: config.CARILLON_MISFIRE_WINDOW_MS };
@@ -123,7 +123,7 @@ function readBounds(settings: RequestSettings): Pick<ScheduleDefinition, 'startA
   const startAtMs = start === null ? null : parseInstant(start, 'Carillon-Start', 'seconds');
   const endAtMs = end === null ? null : parseInstant(end, 'Carillon-End', 'seconds');
   if (startAtMs !== null && endAtMs !== null && endAtMs < startAtMs) {
-    throw new CarillonError('INVALID_REQUEST', 'Carillon-End lies before Carillon-Start');
+    throw new CarillonError('INVALID_REQUEST', 'Carillon-End is before Carillon-Start');
   }
   return { startAtMs, endAtMs };
 }

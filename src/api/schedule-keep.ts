@@ -1,5 +1,5 @@
-// Carillon-Keep: parts of a schedule that an edit leaves as they are stored. Whoever edits may not see them: a redacted body, the settings of
-// a callback.
+// Carillon-Keep: parts of a schedule that an edit does not change. The editor may not be able to see them: a redacted
+// body, the settings of a callback.
 
 import { CarillonError } from '../domain/errors.js';
 import { mergeRedactFields, parseRedaction } from '../domain/redaction.js';
@@ -18,7 +18,7 @@ const FIELDS = {
 
 export type KeptPart = keyof typeof FIELDS;
 
-/** The parts that a request names; none when it has no such header. Throws INVALID_REQUEST. */
+/** Returns the parts that a request names; none without the header. Throws INVALID_REQUEST. */
 export function readKeep(settings: RequestSettings): readonly KeptPart[] {
   const text = valueOf(settings, 'Carillon-Keep');
   if (text === null) return [];
@@ -33,23 +33,23 @@ export function readKeep(settings: RequestSettings): readonly KeptPart[] {
 }
 
 /**
- * The definition with these parts as the existing one has them. What is redacted of them stays redacted. Throws INVALID_REQUEST when that
- * would go to another server.
+ * Returns the definition with these parts of the existing one. Redacted parts stay redacted. Throws INVALID_REQUEST
+ * when they would be sent to another server.
  */
 export function keepParts(
   definition: ScheduleDefinition,
   parts: readonly KeptPart[],
   existing: ScheduleDefinition,
 ): ScheduleDefinition {
-  refuseToTurnAway(definition, parts, existing);
-  const kept = Object.fromEntries(parts.map((part) => [FIELDS[part], existing[FIELDS[part]]]));
-  // One that keeps `redact` says with it which fields there are to be.
+  refuseNewReceiver(definition, parts, existing);
+  const fields = Object.fromEntries(parts.map((part) => [FIELDS[part], existing[FIELDS[part]]]));
+  // Keeping `redact` keeps the list of redacted fields.
   const redact = parts.includes('redact') ? existing.redact : mergeRedactFields(existing.redact, definition.redact);
-  return parts.length === 0 ? definition : { ...definition, ...kept, redact };
+  return parts.length === 0 ? definition : { ...definition, ...fields, redact };
 }
 
-/** Throws INVALID_REQUEST: what is hidden from whoever edits is not sent to a receiver that never had it. */
-function refuseToTurnAway(
+/** Throws INVALID_REQUEST: data that is hidden from the editor is not sent to a new receiver. */
+function refuseNewReceiver(
   definition: ScheduleDefinition,
   parts: readonly KeptPart[],
   { destination, redact }: ScheduleDefinition,

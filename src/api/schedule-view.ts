@@ -1,4 +1,4 @@
-// A schedule as clients see it: the fields of the wire contract, then Carillon's own; what was not set is left out.
+// A schedule as clients see it: the fields of the wire contract, then Carillon's own; absent fields are omitted.
 
 import { toWireMessageId } from '../domain/ids.js';
 import type { MessageState } from '../domain/message.js';

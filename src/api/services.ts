@@ -1,4 +1,4 @@
-// What the API needs from the rest of a node; compose makes it, tests make their own.
+// The services of a node that the API needs; compose builds them, tests build their own.
 
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
@@ -9,16 +9,16 @@ import type { ReadPool } from '../postgres/reads.js';
 
 export interface Readiness {
   readonly ok: boolean;
-  /** One sentence for people; when not ok. */
+  /** One sentence for people, when not ok. */
   readonly why?: string;
-  /** How many of the cluster's shards have an owner that serves them, where that is known. */
+  /** How many of the cluster's shards have an owner that serves them, if known. */
   readonly shards?: { readonly served: number; readonly total: number };
 }
 
-/** Which part of the API a request was for: a tenant's work, the administration, or the node itself. */
+/** The part of the API that a request was for: a tenant's work, the administration, or the node itself. */
 export type ApiArea = 'tenant' | 'admin' | 'node';
 
-/** Counts what the API does, and gives all of the node's figures. */
+/** Counts the requests of the API, and returns all metrics of the node. */
 export interface ApiMetrics {
   answered(area: ApiArea, status: number, durationMs: number): void;
   readonly contentType: string;
@@ -26,7 +26,7 @@ export interface ApiMetrics {
 }
 
 export interface ClusterMember {
-  /** Of this process alone; its name and a random end. */
+  /** Identifies this process: its name and a random suffix. */
   readonly id: string;
   readonly name: string;
   readonly uptimeMs: number;
@@ -35,27 +35,27 @@ export interface ClusterMember {
   readonly draining: boolean;
 }
 
-/** The cluster as this node saw it at its last heartbeat. */
+/** The cluster as of this node's last heartbeat. */
 export interface ClusterView {
   members(): readonly ClusterMember[];
-  /** Id of each shard's owner, by shard; null where nobody is known. */
+  /** Id of each shard's owner, by shard; null when unknown. */
   owners(): readonly (string | null)[];
-  /** Asks a member to give its shards away and take no more. */
+  /** Requests a member to hand over its shards and acquire no more. */
   drain(id: string): Promise<void>;
 }
 
-/** A file of the console's page. */
+/** A file of the console. */
 export interface ServedFile {
   readonly body: Buffer;
-  /** The same, compressed; null where that gains nothing. */
+  /** The same, compressed; null when compression gains nothing. */
   readonly gzipped: Buffer | null;
   readonly mediaType: string;
   readonly etag: string;
-  /** Its name has a hash of its content, so it is never another. */
+  /** Its name contains a hash of its content, so it never changes. */
   readonly isImmutable: boolean;
 }
 
-/** The console's page, by the names of its files ('' for the page itself); null for what there is not. */
+/** Returns the files of the console by name ('' for the page itself); null for unknown names. */
 export interface ConsoleFiles {
   find(name: string): Promise<ServedFile | null>;
 }
@@ -65,20 +65,20 @@ export interface ApiServices {
   readonly clock: Clock;
   readonly time: ProcessTime;
   readonly random: RandomBytes;
-  /** For what is written, and for knowing who calls. */
+  /** For writes, and for authentication. */
   readonly database: Database;
-  /** For what is read. */
+  /** For reads. */
   readonly reads: ReadPool;
   readonly intake: Intake;
   readonly logger: Logger;
   readonly cluster: ClusterView;
-  /** Whether this node should be given requests: red before it drains, and while a store is unavailable. */
+  /** Whether this node accepts requests: not ok before it drains, and while a store is unavailable. */
   readonly health: {
     ready(): Readiness;
-    /** Whether this node is about to stop: connections are to be made anew, elsewhere. */
+    /** Whether this node is about to stop: clients must reconnect, to another node. */
     leaving(): boolean;
   };
   readonly metrics: ApiMetrics;
-  /** Without it there is no console. */
+  /** Absent when the console is disabled. */
   readonly page?: ConsoleFiles;
 }

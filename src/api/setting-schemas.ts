@@ -1,4 +1,4 @@
-// What each setting header means, for the OpenAPI document; reading them is the business of *-headers.ts.
+// Describes each setting header for the OpenAPI document; the *-headers.ts parse them.
 
 import { Type, type TProperties } from '@sinclair/typebox';
 

@@ -1,28 +1,30 @@
-// Long work in small pieces: in each round of the event loop one piece runs, whoever's it is, and then whatever else is due on this node:
-// heartbeats, deliveries, other requests.
+// Splits long work into small pieces: each round of the event loop runs one piece of any work, and then whatever else
+// is due on this node: heartbeats, deliveries, other requests.
 
 import type { ProcessTime } from '../domain/clock.js';
 
-/** How long a piece may take. */
+/** How long a piece may run. */
 const TURN_MS = 5;
 
-/** Those that wait for a turn. There is one event loop, and so there is one line. */
+/** Callers that wait for a turn. There is one event loop, and therefore one waiting line. */
 const waiting: (() => void)[] = [];
 
-/** Resolves in a later round of the event loop, in which nobody else has a turn. */
+/** Resolves in a later round of the event loop in which no other caller has a turn. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => {
     waiting.push(resolve);
-    if (waiting.length === 1) setImmediate(giveTurn);
+    if (waiting.length === 1) setImmediate(grantTurn);
   });
 }
 
-function giveTurn(): void {
+function grantTurn(): void {
   waiting.shift()?.();
-  if (waiting.length > 0) setImmediate(giveTurn);
+  if (waiting.length > 0) setImmediate(grantTurn);
 }
 
-/** Results of `work` for each item, in order. Goes by time and not by number: items may be large. */
+/**
+ * Returns the results of `work` for each item, in order. Yields by time and not by number, since items may be large.
+ */
 export async function inTurns<Item, Result>(
   time: ProcessTime,
   items: Iterable<Item>,

@@ -1,16 +1,17 @@
-// Answers that come before the request was read to its end: the client should read the answer, and not send the rest.
+// Handles answers that are sent before the request was read completely: the client must read the answer and stop
+// sending.
 
 import type { IncomingMessage } from 'node:http';
 import type { ProcessTime } from '../domain/clock.js';
 
-/** How long a client may go on sending what nobody keeps, so that it gets to reading the answer. */
+/** How long a client may continue to send data that is dropped, until it reads the answer. */
 const LINGER_MS = 2_000;
-/** So much is read away without a word, and the connection stays. */
+/** This much is read and dropped silently, and the connection stays open. */
 const HARMLESS_BYTES = 64 * 1_024;
 
 const lingering = new WeakSet<IncomingMessage>();
 
-/** Whether a request has more to come than is worth reading away. */
+/** Returns whether the rest of a request is too large to read and drop. */
 export function hasMuchToCome(request: IncomingMessage): boolean {
   if (request.complete) return false;
   const declared = request.headers['content-length'];
@@ -20,15 +21,16 @@ export function hasMuchToCome(request: IncomingMessage): boolean {
 }
 
 /**
- * Ends the connection once the answer is out, with some patience: closing a connection on which data arrives resets it, and the client, still
- * sending, would not see the answer. What arrives meanwhile is thrown away. The answer should say `Connection: close`.
+ * Ends the connection after the answer, with a delay: closing a connection on which data arrives resets it, and the
+ * client, still sending, would not see the answer. Data that arrives meanwhile is dropped. The answer should contain
+ * `Connection: close`.
  */
 export function closeAfterAnswer(request: IncomingMessage, time: ProcessTime): void {
   const { socket } = request;
   if (request.complete || lingering.has(request) || socket.destroyed) return;
   lingering.add(request);
   const endNow = socket.destroySoon.bind(socket);
-  // The way that node:http ends a connection after its last answer.
+  // This is how node:http ends a connection after its last answer.
   socket.destroySoon = () => {
     if (request.complete) {
       endNow();
@@ -41,7 +43,7 @@ export function closeAfterAnswer(request: IncomingMessage, time: ProcessTime): v
     );
     request.once('end', endNow);
   };
-  // An upload that breaks off now is nobody's error.
+  // An upload that breaks now is no error.
   request.on('error', () => undefined);
   request.resume();
 }

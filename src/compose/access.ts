@@ -1,4 +1,4 @@
-// The tenant and the administrator that the settings name, made sure of when a node starts; tokens of earlier starts are revoked.
+// Ensures the tenant and the administrator of the settings when a node starts; revokes the tokens of earlier starts.
 
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
@@ -10,8 +10,9 @@ import { setEnvironmentAdminToken } from '../postgres/tenants/tokens.js';
 const DEFAULT_TENANT = 'default';
 
 /**
- * The node that was started last decides which tokens of the environment are good: in a rolling restart with new ones the old ones end when
- * the first node starts with the new ones, on nodes that still run with the old ones too.
+ * Ensures the default tenant and the tokens of the settings. The node that was started last decides which tokens of the
+ * environment are valid: in a rolling restart with new ones the old ones become invalid when the first node starts with
+ * the new ones, also on nodes that still run with the old ones.
  */
 export async function ensureAccess(
   database: Database,
@@ -21,7 +22,7 @@ export async function ensureAccess(
 ): Promise<void> {
   const report = (setting: 'CARILLON_TOKEN' | 'CARILLON_ADMIN_TOKEN', revoked: number): void => {
     if (revoked === 0) return;
-    const why = config[setting] === '' ? 'is not set any more' : 'is another one than at an earlier start';
+    const why = config[setting] === '' ? 'is no longer set' : 'differs from an earlier start';
     log.warn({ revoked }, `${setting} ${why}: the token of that start was revoked`);
   };
   report('CARILLON_TOKEN', await ensureDefaultTenant(database, config, random));

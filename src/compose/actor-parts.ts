@@ -1,4 +1,4 @@
-// What a node's actors are made of.
+// Builds the dependencies of a node's actors.
 
 import type { ActorParts } from '../actor/actor-parts.js';
 import { Admission } from '../actor/admission.js';
@@ -17,25 +17,25 @@ import type { NodeCluster } from './cluster.js';
 import type { NodePorts } from './ports.js';
 import { tierBounds } from './tier-bounds.js';
 
-interface Given {
+interface Parts {
   readonly queue: ShardQueue;
   readonly enqueuer: Enqueuer;
   readonly recorder: Recorder;
   readonly cluster: NodeCluster;
 }
 
-export function actorParts(ports: NodePorts, { queue, enqueuer: offers, recorder, cluster }: Given): ActorParts {
+export function actorParts(ports: NodePorts, { queue, enqueuer, recorder, cluster }: Parts): ActorParts {
   const { config, log, clock, time, hooks } = ports;
   const { wake } = cluster;
   return {
     queue,
-    enqueuer: offers,
+    enqueuer,
     recorder,
     attempts: makeAttempts(ports, recorder),
     firing: new Firing({
       recorder,
       queue,
-      enqueuer: offers,
+      enqueuer,
       clock,
       wake,
       settings: {
@@ -49,7 +49,7 @@ export function actorParts(ports: NodePorts, { queue, enqueuer: offers, recorder
     }),
     semaphore: new Semaphore(config.CARILLON_CONCURRENCY, { gather: { time, ...gathering(config) } }),
     admission: makeAdmission(ports),
-    faulty: new FailingEntries({ recorder, enqueuer: offers, clock, log, mostTries: config.CARILLON_FAULTY_TRIES }),
+    faulty: new FailingEntries({ recorder, enqueuer, clock, log, mostTries: config.CARILLON_FAULTY_TRIES }),
     clock,
     time,
     log,
@@ -105,7 +105,10 @@ function makeAdmission({ config, time }: NodePorts): Admission {
   return new Admission(limits, time);
 }
 
-/** A claim is to be worth its script, and a slot is not to be idle for it: an eighth of them for a few milliseconds. */
+/**
+ * Returns how permits are gathered for a claim: it must be worth its script, but permits must not be idle for long, so
+ * an eighth of them for a few milliseconds.
+ */
 function gathering(config: Config): { slots: number; forMs: number } {
   return { slots: Math.ceil(config.CARILLON_CONCURRENCY / 8), forMs: 3 };
 }

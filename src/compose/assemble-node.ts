@@ -1,4 +1,4 @@
-// Puts the working parts of a node together: the one place for production and for the simulator, which differ in their ports alone.
+// Assembles the core of a node: the same for production and for the simulator, which differ only in their ports.
 
 import type { ActorParts } from '../actor/actor-parts.js';
 import type { Semaphore } from '../actor/semaphore.js';
@@ -24,11 +24,14 @@ export interface NodeCore extends NodeCluster {
   readonly enqueuer: Enqueuer;
   readonly intake: NodeIntake;
   readonly semaphore: Semaphore;
-  /** Joins the cluster, whose stores must be within reach: resolves when this node has what is due to it. */
+  /**
+   * Joins the cluster, whose stores must be available; resolves when this node owns the shards that the plan assigns to
+   * it.
+   */
   start(): Promise<void>;
-  /** Drains and hands every shard back. May be called again; then it waits for the same end. */
+  /** Drains and hands over every shard. May be called again; then it waits for the same end. */
   leave(): Promise<void>;
-  /** Leaves if it has not, and ends everything that goes on by itself. The ports are for who made them to close. */
+  /** Leaves if it has not, and stops everything that runs in the background. The creator of the ports closes them. */
   stop(): Promise<void>;
 }
 
@@ -44,7 +47,7 @@ export function assembleNode(ports: NodePorts): NodeCore {
     recorder,
     isRedisAvailable: (shard) => watch.isAvailable(keyOf(shard)),
   });
-  const enqueuer = makeOffers(ports, queue, cluster.wake);
+  const enqueuer = makeEnqueuer(ports, queue, cluster.wake);
   const watch = makeWatch(ports, { ...cluster, enqueuer, keyOf });
   const intake = makeIntake(ports, recorder, enqueuer);
   const made = actorParts(ports, { queue, enqueuer, recorder, cluster });
@@ -73,26 +76,29 @@ function makeRecorder(ports: NodePorts, onBack: () => void): Recorder {
     idempotencyMs: config.CARILLON_IDEMPOTENCY_MS,
     onAvailability: (available, error) => {
       if (!available) {
-        log.error({ err: error }, 'PostgreSQL is unavailable: claims stop, outcomes are held');
+        log.error({ err: error }, 'PostgreSQL is unavailable: claims stop, outcomes are kept in memory');
         return;
       }
-      log.info('PostgreSQL is back');
+      log.info('PostgreSQL is available again');
       onBack();
     },
-    onRefusal: (error, id) => log.error({ err: error, message: id }, 'PostgreSQL refused what a destination answered'),
+    onRefusal: (error, id) => log.error({ err: error, message: id }, 'PostgreSQL refused the outcome of a message'),
     onGroup: hooks.onGroup,
   });
 }
 
-function makeOffers({ log, time }: NodePorts, queue: ShardQueue, wake: Wake): Enqueuer {
+function makeEnqueuer({ log, time }: NodePorts, queue: ShardQueue, wake: Wake): Enqueuer {
   return new Enqueuer(queue, wake, time, {
-    onError: (error) => log.error({ err: error }, 'an offer to Redis failed'),
-    onRefused: (error) => log.error({ err: error }, 'Redis takes no work: accepts go to PostgreSQL only'),
-    onCaughtUp: (leftToSweeps) => log.info({ leftToSweeps }, 'Redis takes work again'),
+    onError: (error) => log.error({ err: error }, 'an entry could not be enqueued in Redis'),
+    onRefused: (error) => log.error({ err: error }, 'Redis accepts no work: messages are accepted in PostgreSQL only'),
+    onCaughtUp: (leftToSweeps) => log.info({ leftToSweeps }, 'Redis accepts work again'),
   });
 }
 
-/** After Redis was unavailable its shards are fenced anew before their payloads are used again, then the entries that waited are enqueued. */
+/**
+ * Fences the shards of a Redis server that was unavailable again before their payloads are used, then enqueues the
+ * entries that waited.
+ */
 function makeWatch(
   { redis, time, log }: NodePorts,
   {
@@ -106,11 +112,11 @@ function makeWatch(
     onUnavailable: (isConcerned) => holder.onRedisUnavailable((shard) => isConcerned(keyOf(shard))),
     onBack: async (isConcerned) => {
       await holder.onRedisBack((shard) => isConcerned(keyOf(shard)));
-      // What was given up meanwhile is acquired again.
+      // Shards that were released meanwhile are acquired again.
       membership.nudge();
       await enqueuer.retry();
     },
-    onFailure: (error) => log.warn({ err: error }, 'Redis is back, its shards could not be fenced yet'),
+    onFailure: (error) => log.warn({ err: error }, 'Redis is available again: its shards could not be fenced yet'),
   });
 }
 
@@ -120,7 +126,7 @@ type LivingParts = NodeCluster & {
   readonly watch: RedisWatch;
 };
 
-/** What begins and ends with a node's time in the cluster. */
+/** The parts that start and stop with a node's membership of the cluster. */
 class NodeLife {
   readonly #ports: NodePorts;
   readonly #parts: LivingParts;
@@ -165,7 +171,7 @@ class NodeLife {
   async #leave(): Promise<void> {
     if (!this.#hasStarted) return;
     const { config, time } = this.#ports;
-    // What cannot be recorded by then, because PostgreSQL is unavailable, is left to the next owner.
+    // Outcomes that cannot be recorded by then, because PostgreSQL is unavailable, are left to the next owner.
     const cancelLimit = time.after(config.CARILLON_DRAIN_MS, () => this.#parts.recorder.stop());
     try {
       await this.#parts.membership.stop();

@@ -1,4 +1,4 @@
-// What a node has opened so far, to be closed the last first: when it stops, and when a later step of its start fails.
+// Closes what a node has opened, in reverse order: when it stops, and when a later step of its start fails.
 
 import type { Logger } from 'pino';
 
@@ -10,19 +10,21 @@ export class Closers {
     this.#log = log;
   }
 
-  /** Called as soon as something is made that must be closed: `close` may come before it was ever used. */
+  /**
+   * Registers something that must be closed, as soon as it is created: `close` may be called before it was ever used.
+   */
   add(what: string, close: () => unknown): void {
     this.#open.push({ what, close });
   }
 
-  /** One that fails keeps no other from being closed. Throws the first failure when all has been tried. */
+  /** Closes everything, also when one fails. Throws the first failure at the end. */
   async close(): Promise<void> {
     const failures: unknown[] = [];
     for (let one = this.#open.pop(); one !== undefined; one = this.#open.pop()) {
       try {
         await one.close();
       } catch (error) {
-        this.#log.warn({ err: error, what: one.what }, 'could not be closed in order');
+        this.#log.warn({ err: error, what: one.what }, 'a part of the node could not be closed in order');
         failures.push(error);
       }
     }

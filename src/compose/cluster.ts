@@ -1,4 +1,4 @@
-// A node's part in the cluster: the channels, the holder of its shards and its membership.
+// Builds a node's membership of the cluster: the channels, the holder of its shards and the membership.
 
 import { Cluster } from 'ioredis';
 import { Fencing } from '../membership/fencing.js';
@@ -31,7 +31,7 @@ export interface NodeCluster {
   readonly channels: Channels;
   readonly holder: ShardHolder;
   readonly membership: Membership;
-  /** Wakes a shard's actor here, or tells the node that owns it. */
+  /** Wakes a shard's actor here, or publishes to the node that owns it. */
   readonly wake: (shard: number, dueAtMs: number) => void;
 }
 
@@ -70,7 +70,7 @@ export function makeCluster(ports: NodePorts, parts: ClusterParts): NodeCluster 
   return { locks, subscriptions, channels, holder, membership, wake };
 }
 
-/** Ranges of slots whose shards have their locks together: so many scripts a heartbeat, and runs of slots that masters share are few. */
+/** Ranges of slots whose shards have their locks together: one script each per heartbeat. Masters share few ranges. */
 const LOCK_RANGES = 16;
 
 function makeLocks({ config, lockServers, time }: NodePorts): Locks {
@@ -91,9 +91,9 @@ function makeFencing({ database, identity, log, replace = {} }: NodePorts, queue
 function epochAuthority(database: Database): ConstructorParameters<typeof Fencing>[0]['authority'] {
   return {
     grant: (node, shards) => grantEpochs(database, node, shards),
-    renew: (node, held) => renewEpochs(database, node, held),
+    renew: (node, epochs) => renewEpochs(database, node, epochs),
     supersede: (node, stored) => supersedeEpochs(database, node, stored),
-    superseded: (held) => supersededShards(database, held),
+    superseded: (epochs) => supersededShards(database, epochs),
     endAbandoned: (shards) => endAbandoned(database, shards, ABANDONED_AFTER_MS),
   };
 }

@@ -1,4 +1,4 @@
-// Makes what the console needs of a node: who tells the others, who hears them, and the sockets of those who watch.
+// Builds the parts of the console in a node: the publisher, the cluster watch, and the sockets of viewers.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -20,15 +20,15 @@ import type { Database } from '../postgres/database.js';
 import type { NodeCore } from './assemble-node.js';
 import type { NodeStats } from './hooks.js';
 
-/** A token of an open socket is checked again as often as nodes forget tokens, within these bounds. */
+/** The token of an open socket is checked again as often as cached tokens expire, within these bounds. */
 const RECHECK_MS = { min: 1_000, max: 60_000 } as const;
 const GROUPS = ['accept', 'outcome', 'fire'] as const;
 
 export interface NodeConsole {
   readonly sockets: AdminSocketServer;
-  /** Hears of watchers; after the cluster was started. */
+  /** Subscribes to watchers; must be called after the cluster was started. */
   start(): Promise<void>;
-  /** Closes the sockets and is silent from then on. */
+  /** Closes the sockets and publishes nothing afterwards. */
   stop(): Promise<void>;
 }
 
@@ -46,12 +46,12 @@ interface ConsoleParts {
 
 type MadeParts = ConsoleParts & { readonly channels: ConsoleChannels };
 
-export function makeConsole(given: ConsoleParts): NodeConsole {
-  const { config, identity, redis, time, core, stats: diary } = given;
+export function makeConsole(dependencies: ConsoleParts): NodeConsole {
+  const { config, identity, redis, time, core, stats } = dependencies;
   const channels = new ConsoleChannels(redis, core.subscriptions, config.CARILLON_REDIS_PREFIX);
-  const parts = { ...given, channels };
+  const parts = { ...dependencies, channels };
   const watch = makeWatch(parts, (by, fresh) => {
-    // This node needs no Redis to hear itself.
+    // This node receives its own reports without Redis.
     statsPublisher.asked(fresh);
     channels.watch(JSON.stringify({ by, fresh }));
   });
@@ -59,8 +59,8 @@ export function makeConsole(given: ConsoleParts): NodeConsole {
     watch.hear(report);
     channels.pulse(JSON.stringify(report));
   });
-  diary.onView = (view) => watch.rosterRead(view);
-  diary.events.listen((event, isOurs) => {
+  stats.onView = (view) => watch.rosterRead(view);
+  stats.events.listen((event, isOurs) => {
     watch.happened(event);
     if (isOurs) statsPublisher.happened(event);
   });
@@ -130,14 +130,14 @@ function makeWatch(parts: MadeParts, ask: (by: string, fresh: boolean) => void):
 }
 
 function makeStatsPublisher(parts: ConsoleParts, tell: (report: NodeReport) => void): StatsPublisher {
-  const { config, log, identity, redis, time, stats: diary } = parts;
-  const { holder, sweeper, recorder, enqueuer: offers } = parts.core;
+  const { config, log, identity, redis, time, stats } = parts;
+  const { holder, sweeper, recorder, enqueuer } = parts.core;
   return new StatsPublisher({
     log,
     node: identity,
     time,
-    figures: diary.figures,
-    events: diary.events,
+    figures: stats.figures,
+    events: stats.events,
     levels: {
       inFlight: () => holder.inFlight,
       capacity: config.CARILLON_CONCURRENCY,
@@ -146,7 +146,7 @@ function makeStatsPublisher(parts: ConsoleParts, tell: (report: NodeReport) => v
       isTableUp: () => recorder.isAvailable,
       isQueueUp: () => redis.status === 'ready',
       tableBacklog: () => GROUPS.reduce((sum, kind) => sum + recorder.backlog(kind), 0),
-      enqueuer: () => offers.backlog,
+      enqueuer: () => enqueuer.backlog,
     },
     readLevels: (shards) => readLevels(redis, config.CARILLON_REDIS_PREFIX, shards),
     tell,
@@ -166,11 +166,11 @@ function tokenChecker({ config, database, clock, time }: ConsoleParts): (token: 
   };
 }
 
-/** The root of the sources, or of what was compiled from them. */
+/** The root of the sources, or of the compiled files. */
 const ROOT = new URL('../../', import.meta.url);
 const IS_BUILT = ROOT.pathname.endsWith('/dist/');
 
-/** Where the built page lies, if it was built. */
+/** Returns the folder of the built console, which may not exist. */
 export function pageFolder(): string {
   return fileURLToPath(new URL(IS_BUILT ? 'web/' : 'dist/web/', ROOT));
 }

@@ -1,6 +1,6 @@
-// A node's connections to PostgreSQL: a third for reads, a third for accepts, the rest for the work itself. None of
-// them can take another's, so that neither many readers nor many publishers keep a node from claiming, firing and
-// recording what came of it.
+// A node's connections to PostgreSQL: a third for reads, a third for accepts, the rest for claims, fires and outcomes.
+// None can use another's, so that neither many readers nor many publishers prevent a node from claiming, firing and
+// recording outcomes.
 
 import { GatheredLines } from '../membership/gathered-lines.js';
 import type { Logger } from 'pino';
@@ -14,14 +14,14 @@ import type { ProcessTime } from '../domain/clock.js';
 export interface DatabasePools {
   /** Claims, fires, outcomes, sweeps, epochs, maintenance. */
   readonly work: Database;
-  /** What the API writes, and what it looks up to know who calls. */
+  /** Writes of the API, and its look-ups of tokens. */
   readonly accepts: Database;
-  /** What the API reads for those who ask. */
+  /** Reads of the API. */
   readonly reads: ReadPool;
   close(): Promise<void>;
 }
 
-/** How CARILLON_DATABASE_POOL is shared out; at least one connection each. */
+/** Divides CARILLON_DATABASE_POOL; at least one connection each. */
 function poolSizes(connections: number): { work: number; accepts: number; reads: number } {
   const third = Math.max(1, Math.floor(connections / 3));
   return { work: connections - 2 * third, accepts: third, reads: third };

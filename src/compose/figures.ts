@@ -1,4 +1,4 @@
-// Where a node's figures are read when somebody asks for them.
+// Reads the levels of a node for its metrics.
 
 import type { Semaphore } from '../actor/semaphore.js';
 import type { Sweeper } from '../actor/sweeper.js';
@@ -23,21 +23,24 @@ export function watchLevels(
     clocks: Pick<ClockCheck, 'differenceMs'>;
   },
 ): void {
-  const { holder, locks, semaphore: slots, recorder, redis, enqueuer: offers, sweeper, clocks } = parts;
+  const { holder, locks, semaphore, recorder, redis, enqueuer, sweeper, clocks } = parts;
   metrics.watch({
     inFlight: () => holder.inFlight,
-    freeSlots: () => slots.free,
+    freeSlots: () => semaphore.free,
     ownedShards: () => holder.owned().length,
     leaseAgeMs: () => locks.oldestMs,
     isUp: (store) => (store === 'table' ? recorder.isAvailable : redis.status === 'ready'),
-    enqueuer: () => offers.backlog,
+    enqueuer: () => enqueuer.backlog,
     clockDifferenceMs: () => clocks.differenceMs,
     sweepBehindMs: (sweep) => sweeper.behindMs(sweep),
     recorderBacklog: (kind) => recorder.backlog(kind),
   });
 }
 
-/** How many shards have an owner that is alive, as far as this node knows: what the last heartbeat read, and what it took since. */
+/**
+ * Returns how many shards have an owner that is alive, as far as this node knows: by its last heartbeat, and the shards
+ * it acquired since.
+ */
 export function servedShards(membership: Pick<Membership, 'view'>, holder: Pick<ShardHolder, 'owned'>): number {
   const { members, owners } = membership.view ?? { members: [], owners: [] };
   const alive = new Set(members.map(({ id }) => id));

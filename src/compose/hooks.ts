@@ -1,4 +1,4 @@
-// What the rooms tell of their work, handed to those who count it: the metrics, and what the console shows.
+// Connects the callbacks of the modules to the metrics and to the console's statistics.
 
 import type { Logger } from 'pino';
 import type { ActorParts } from '../actor/actor-parts.js';
@@ -12,11 +12,11 @@ import type { MembershipEvents } from '../membership/membership.js';
 import type { RecorderSettings } from '../postgres/messages/recorder.js';
 import type { NodeMetrics } from '../telemetry/metrics.js';
 
-/** What this node remembers of itself for the console. */
+/** The statistics and events of this node for the console. */
 export interface NodeStats {
   readonly figures: NodeFigures;
   readonly events: NodeEvents;
-  /** Hears what each heartbeat read; set when there is somebody to hear it. */
+  /** Receives the roster of each heartbeat; set while there is a receiver. */
   onView: (view: RosterFacts) => void;
 }
 
@@ -38,7 +38,7 @@ export function makeNodeStats(identity: string, clock: Clock, leaseMs: number): 
 
 export function makeHooks(metrics: NodeMetrics, stats: NodeStats, clock: Clock, log: Logger): NodeHooks {
   const { figures, events } = stats;
-  // What people see must never stop what they look at.
+  // An error of the console must never stop the work it shows.
   const show = (work: () => void): void => {
     try {
       work();
@@ -58,7 +58,7 @@ export function makeHooks(metrics: NodeMetrics, stats: NodeStats, clock: Clock, 
         show(() => events.shards('leasesLapsed', lost));
       },
       onHandingOver: (shards) => show(() => events.shards('given', shards)),
-      // What the view shows is there when the events that follow from it are told.
+      // The roster is updated before the events that follow from it are published.
       onView: (view) => {
         show(() => {
           stats.onView(view);

@@ -1,4 +1,4 @@
-// Makes the intake of a node: what comes in from clients, and their cancels.
+// Builds the intake of a node: clients' messages, schedules and cancels.
 
 import { HORIZON_MARGIN_MS } from '../actor/sweeps/promote.js';
 import { NodeIntake } from '../intake/node-intake.js';
@@ -20,7 +20,7 @@ export function makeIntake(ports: NodePorts, recorder: Recorder, enqueuer: Enque
     settings: {
       shards: config.CARILLON_SHARDS,
       tiers: tierBounds(config),
-      // Whatever may be due before a horizon that is completed.
+      // Covers everything that may be due before a completed horizon.
       enqueueWithinMs: 2 * (config.CARILLON_HORIZON_MS + config.CARILLON_PROMOTE_EVERY_MS + HORIZON_MARGIN_MS),
       inlineMaxBytes: config.CARILLON_INLINE_MAX_BYTES,
       payloadFreshMs: queueTimes(config).payloadFreshMs,

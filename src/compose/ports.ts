@@ -1,4 +1,5 @@
-// What a node is put together from: the stores and everything else outside of it. compose makes them of real clients, the simulator of its own.
+// The ports of a node: the stores and everything else outside of it. compose builds them from real clients, the
+// simulator from its own.
 
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -6,7 +7,7 @@ import type { ActorParts } from '../actor/actor-parts.js';
 import type { Config } from '../config.js';
 import type { HttpClient } from '../delivery/http-client.js';
 import type { RandomBytes, Clock, ProcessTime } from '../domain/clock.js';
-import type { IntakeOffers } from '../intake/node-intake.js';
+import type { IntakeEnqueuer } from '../intake/node-intake.js';
 import type { EpochAuthority, Fencing } from '../membership/fencing.js';
 import type { MembershipParts } from '../membership/membership.js';
 import type { ShardHolder } from '../membership/shard-holder.js';
@@ -17,11 +18,11 @@ import type { NodeHooks } from './hooks.js';
 
 export interface NodePorts {
   readonly config: Config;
-  /** Random for each process; the configured name is a label. */
+  /** Random for each process; the configured name is only a label. */
   readonly identity: string;
-  /** PostgreSQL, for everything but what the API writes. */
+  /** PostgreSQL, for everything except writes of the API. */
   readonly database: Database;
-  /** PostgreSQL, for what the API writes; may be the same. */
+  /** PostgreSQL, for writes of the API; may be the same. */
   readonly accepts: Database;
   /** The data Redis, connected. */
   readonly redis: Redis | Cluster;
@@ -41,12 +42,14 @@ export type LocksOfMembership = MembershipParts['locks'];
 export type RosterOfMembership = MembershipParts['roster'];
 export type FencingOfHolder = Pick<Fencing, 'acquire' | 'renew' | 'superseded'>;
 
-/** Each is given a right part and says what stands in its place: for those who watch what a node does, or take a guard away. */
+/**
+ * Each function receives the real part and returns its replacement, for tests that observe a node or remove a guard.
+ */
 export interface Replacements {
   readonly authority?: (authority: EpochAuthority) => EpochAuthority;
   readonly fencing?: (fencing: FencingOfHolder) => FencingOfHolder;
   readonly locks?: (locks: Locks, holder: ShardHolder) => LocksOfMembership;
   readonly roster?: (roster: RosterOfMembership) => RosterOfMembership;
-  readonly intakeOffers?: (enqueuer: IntakeOffers) => IntakeOffers;
+  readonly intakeOffers?: (enqueuer: IntakeEnqueuer) => IntakeEnqueuer;
   readonly actorParts?: (parts: ActorParts) => ActorParts;
 }

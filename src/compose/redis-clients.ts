@@ -1,4 +1,4 @@
-// A node's connections to Redis: one for data, one that hears, and one for each lock server.
+// A node's connections to Redis: one for data, one for subscriptions, and one for each lock server.
 
 import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -10,9 +10,9 @@ import type { ProcessTime } from '../domain/clock.js';
 export interface RedisClients {
   readonly redis: Redis | Cluster;
   readonly subscriber: Redis;
-  /** Connections of their own: a lock's answer is not to wait behind a delivery's script, and is not waited for as long. */
+  /** Separate connections: the answer of a lock must not wait behind a delivery's script, and has a shorter timeout. */
   readonly lockServers: readonly (Redis | Cluster)[];
-  /** Connects all of them. A lock server that is unavailable is tried again in the background: a majority is enough. */
+  /** Connects all of them. An unavailable lock server is retried in the background: a majority is enough. */
   open(): Promise<void>;
   disconnect(): void;
 }
@@ -25,7 +25,7 @@ export function makeRedisClients(config: Config, time: ProcessTime, log: Logger)
     timeoutMs,
     onTrouble: (error) => log.warn({ err: error }, 'Redis cannot be reached'),
   });
-  // Those who use the same server for its data tell of its troubles.
+  // The client of the same server's data reports its errors.
   const subscriber = createSubscriber({ url, timeoutMs, onTrouble: () => undefined });
   const lockServers = makeLockServers(config, log);
   return {
@@ -51,7 +51,7 @@ function makeLockServers(config: Config, log: Logger): (Redis | Cluster)[] {
       url,
       timeoutMs,
       onUnavailable: (error) => log.warn({ err: error, server }, 'a lock server cannot be reached'),
-      onBack: () => log.info({ server }, 'a lock server is back'),
+      onBack: () => log.info({ server }, 'a lock server is available again'),
     });
   });
   if (clients.length > 0) return clients;

@@ -1,10 +1,10 @@
-// Says in one line, by the name of a setting, why a node could not start, where that is for the operator to put right.
+// Explains in one line, by the name of a setting, why a node could not start, when the operator can correct it.
 
 import type { Config } from '../config.js';
 import { CarillonError } from '../domain/errors.js';
 import { parseUrl } from '../domain/url.js';
 
-/** The line, without secrets; null when the error is none that a setting explains. */
+/** Returns the line, without secrets; null when no setting explains the error. */
 export function startError(error: unknown, config: Config): string | null {
   if (!(error instanceof Error)) return null;
   const { code = '' } = error as { code?: string };
@@ -13,7 +13,7 @@ export function startError(error: unknown, config: Config): string | null {
   if (error instanceof CarillonError) return error.message;
   const address = `CARILLON_HOST and CARILLON_PORT are ${config.CARILLON_HOST} and ${config.CARILLON_PORT}`;
   if (code === 'EADDRINUSE') return `${address}: another program listens there`;
-  if (code === 'EADDRNOTAVAIL' || code === 'EACCES') return `${address}: nobody may listen there (${code})`;
+  if (code === 'EADDRNOTAVAIL' || code === 'EACCES') return `${address}: this address cannot be listened on (${code})`;
   if (isRefusal(code)) return `CARILLON_DATABASE_URL: PostgreSQL refuses: ${error.message}`;
   return null;
 }
@@ -25,18 +25,21 @@ function unreachable(
   error: Error,
 ): string {
   const url = config[setting];
-  // Several servers in one URL are more than this reads; the reason names the one then.
+  // This does not parse several servers in one URL; the reason names the server then.
   const parsed = parseUrl(url);
   const where = parsed === null ? '' : ` at ${parsed.host}`;
   return `${setting}: ${what}${where} cannot be reached: ${reasonOf(error)}`;
 }
 
-/** SQLSTATEs: invalid authorization, invalid catalog (the database does not exist), insufficient privilege. */
+/**
+ * Returns whether a SQLSTATE is invalid authorization, invalid catalog (the database does not exist) or insufficient
+ * privilege.
+ */
 function isRefusal(code: string): boolean {
   return /^(?:28...|3D000|42501)$/.test(code);
 }
 
-/** What lies at the bottom: a name with several addresses fails by several errors, and says nothing itself. */
+/** Returns the root cause: a name with several addresses fails with several errors, and an empty message. */
 function reasonOf(error: Error): string {
   let deepest: Error = error;
   while (deepest.cause instanceof Error) deepest = deepest.cause;

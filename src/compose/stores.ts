@@ -1,4 +1,4 @@
-// Opens a node's stores, and makes them ready for it: connections, Redis's clock, the schema, the configured tokens.
+// Opens a node's stores and prepares them: connections, Redis's clock, the schema, the configured tokens.
 
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
@@ -23,8 +23,8 @@ export interface Stores {
 
 const CLOCKS_EVERY_MS = 60_000;
 
-/** Throws POSTGRES_UNAVAILABLE or REDIS_UNAVAILABLE when a store cannot be reached. */
-export async function openStores(given: {
+/** Opens the stores. Throws POSTGRES_UNAVAILABLE or REDIS_UNAVAILABLE when a store cannot be reached. */
+export async function openStores(dependencies: {
   config: Config;
   identity: string;
   time: ProcessTime;
@@ -32,7 +32,7 @@ export async function openStores(given: {
   log: Logger;
   closers: Closers;
 }): Promise<Stores> {
-  const { config, identity, time, random: chance, log, closers } = given;
+  const { config, identity, time, random, log, closers } = dependencies;
   requireStores(config);
   const pools = openPools(config, identity, time, log);
   closers.add('PostgreSQL', () => pools.close());
@@ -40,14 +40,17 @@ export async function openStores(given: {
   closers.add('Redis', () => clients.disconnect());
   await clients.open();
   const clock = new RedisClock(clients.redis, { time, nodeClock }, (skewMs) => {
-    log.warn({ skewMs }, 'the clocks of the Redis masters differ: work in their shards is late or early by as much');
+    log.warn(
+      { skewMs },
+      'the clocks of the Redis masters differ: work in their shards is late or early by this difference',
+    );
   });
   closers.add("Redis's clock", () => clock.stop());
   await clock.start();
   const { work, accepts } = pools;
   const delayMaxMs = config.CARILLON_DELAY_MAX_MS;
   await migrate(work, { shards: config.CARILLON_SHARDS, ...partitionBounds(clock.nowMs(), { delayMaxMs }) });
-  await ensureAccess(work, config, chance, log);
+  await ensureAccess(work, config, random, log);
   void work.warm();
   void accepts.warm();
   return { pools, clients, clock };
@@ -60,15 +63,15 @@ function requireStores(config: Config): void {
   }
 }
 
-/** Looks each minute whether the clocks agree, and says when that changes. */
-export function watchClocks(given: {
+/** Compares the clocks each minute, and logs when the result changes. */
+export function watchClocks(dependencies: {
   database: Database;
   clock: RedisClock;
   config: Config;
   time: ProcessTime;
   log: Logger;
 }): ClockCheck {
-  const { database, clock, config, time, log } = given;
+  const { database, clock, config, time, log } = dependencies;
   return new ClockCheck(database, clock, nodeClock, {
     time,
     everyMs: CLOCKS_EVERY_MS,

@@ -1,4 +1,4 @@
-// Makes the sweeper of a node's shards, with its settings.
+// Builds the sweeper of a node's shards from its settings.
 
 import { Sweeper } from '../actor/sweeper.js';
 import type { ShardQueue } from '../redis/shard-queue.js';

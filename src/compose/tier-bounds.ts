@@ -1,4 +1,4 @@
-// The bounds of the tiers, as the settings have them.
+// The bounds of the tiers in the settings.
 
 import type { Config } from '../config.js';
 import type { TierBounds } from '../domain/tier.js';

@@ -1,16 +1,19 @@
-// How long a node's transactions may stand still: less than a lease, so that what a frozen node had locked is free when its shards are taken over.
+// Limits of a node's transactions: shorter than a lease, so that the locks of a frozen node are free when its shards
+// are acquired.
 
 import { invariant } from '../domain/errors.js';
 import type { TransactionLimits } from '../postgres/database.js';
 
-/** Parts of a lease. What waits for a lock of a frozen node outlives that node's transaction. */
+/** Fractions of a lease. A statement that waits for a lock of a frozen node outlives that node's transaction. */
 const IDLE = 0.5;
 const LOCK = 0.7;
 const STATEMENT = 0.9;
-/** However short a lease is, a busy PostgreSQL needs so long for large statements, and a busy node so long between two of them. */
+/**
+ * Minimum for any lease: a busy PostgreSQL needs this long for large statements, and a busy node between two of them.
+ */
 const LEAST: TransactionLimits = { idleMs: 1_000, lockMs: 2_000, statementMs: 3_000 };
 
-/** The limits that go with a lease of so many milliseconds. */
+/** Returns the limits for a lease of this many milliseconds. */
 export function transactionLimits(leaseMs: number): TransactionLimits {
   const limits = {
     idleMs: Math.max(LEAST.idleMs, Math.round(leaseMs * IDLE)),

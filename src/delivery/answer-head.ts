@@ -1,11 +1,12 @@
 // Reads the head of an answer before undici's parser does, and passes on what that parser understands.
 //
-// undici (like llhttp below it) refuses spellings that HTTP allows: a 100 (Continue) that nobody asked for, folded header lines,
-// lines that end with LF alone, a Content-Length that is repeated or stands beside Transfer-Encoding. An answer that is refused
-// after the receiver did the work would be delivered again. docs/adr/0007 says why this is not another HTTP client.
+// undici (like llhttp inside it) refuses forms that HTTP allows: a 100 (Continue) without a request for it, folded
+// header lines, lines that end with LF alone, a Content-Length that is repeated or combined with Transfer-Encoding.
+// When an answer is refused after the receiver did the work, the message would be delivered again. docs/adr/0007
+// explains why we keep this HTTP client.
 //
-// Usual heads are passed on as they came; finding out takes one look for each line. Others are written anew, and `isIrregular`
-// says so: their connection must not serve again, since its two ends may not agree on where the answer ended.
+// Regular heads are passed on unchanged, after one check per line. Others are rewritten, and `isIrregular` is set:
+// their connection must not be reused, since its two ends may not agree on where the answer ended.
 import { BodyKeeper } from './body-keeper.js';
 
 const LF = 0x0a;
@@ -23,15 +24,15 @@ const CONTENT_LENGTH = 'content-length:';
 const TRANSFER_ENCODING = 'transfer-encoding:';
 
 export class AnswerHead {
-  /** Whether any byte of an answer came. */
+  /** Whether any byte of an answer arrived. */
   isStarted = false;
-  /** Whether the head has been passed on; what follows is the parser's alone. */
+  /** Whether the head has been passed on; the parser alone reads what follows. */
   isComplete = false;
   isIrregular = false;
-  private held: BodyKeeper | null = null;
-  /** Where the first line begins that has not been looked at. */
+  private buffered: BodyKeeper | null = null;
+  /** Start of the first line that has not been checked. */
   private lineAt = 0;
-  /** Before this there is no line end that has not been looked at. */
+  /** No unchecked line end is before this. */
   private searchFrom = 0;
   private contentLengths = 0;
   private transferEncodings = 0;
@@ -41,45 +42,45 @@ export class AnswerHead {
   /** Returns the bytes for the parser; null while more are needed. */
   add(chunk: Buffer): Buffer | null {
     this.isStarted = true;
-    let bytes = this.held === null ? chunk : this.hold(chunk);
+    let bytes = this.buffered === null ? chunk : this.buffer(chunk);
     for (;;) {
       if (!startsLikeHttp(bytes)) return this.pass(bytes);
       const end = this.findEnd(bytes);
       if (end === null) {
-        // The parser says what is wrong with one that is too long.
+        // The parser reports what is wrong with a head that is too long.
         if (bytes.length >= this.maxBytes) return this.pass(bytes);
-        if (this.held === null) this.hold(bytes);
+        if (this.buffered === null) this.buffer(bytes);
         return null;
       }
       if (!isInterim(bytes)) return this.pass(this.isIrregular ? rewritten(bytes, end) : bytes);
       bytes = bytes.subarray(end);
-      this.startOver();
+      this.reset();
       if (bytes.length === 0) return null;
     }
   }
 
   private pass(bytes: Buffer): Buffer {
     this.isComplete = true;
-    this.held = null;
+    this.buffered = null;
     return bytes;
   }
 
-  private hold(chunk: Buffer): Buffer {
-    // The last chunk may go beyond the limit: nothing of it may be lost.
-    this.held ??= new BodyKeeper(Infinity);
-    this.held.add(chunk);
-    return this.held.body();
+  private buffer(chunk: Buffer): Buffer {
+    // The last chunk may exceed the limit: none of it may be lost.
+    this.buffered ??= new BodyKeeper(Infinity);
+    this.buffered.add(chunk);
+    return this.buffered.body();
   }
 
-  private startOver(): void {
-    this.held = null;
+  private reset(): void {
+    this.buffered = null;
     this.lineAt = 0;
     this.searchFrom = 0;
     this.contentLengths = 0;
     this.transferEncodings = 0;
   }
 
-  /** Looks at the lines that are complete. Returns where the body begins; null when the blank line has not come. */
+  /** Checks the complete lines. Returns where the body begins; null when the blank line has not arrived. */
   private findEnd(bytes: Buffer): number | null {
     for (;;) {
       const lineEnd = bytes.indexOf(LF, this.searchFrom);
@@ -92,11 +93,11 @@ export class AnswerHead {
       this.lineAt = this.searchFrom = lineEnd + 1;
       if (!hasCr) this.isIrregular = true;
       if (lineEnd - (hasCr ? 1 : 0) === start) return lineEnd + 1;
-      this.lookAtLine(bytes, start, lineEnd);
+      this.checkLine(bytes, start, lineEnd);
     }
   }
 
-  private lookAtLine(bytes: Buffer, start: number, end: number): void {
+  private checkLine(bytes: Buffer, start: number, end: number): void {
     const first = bytes[start] ?? 0;
     if (first === BLANK || first === TAB) this.isIrregular = true;
     else if (start === 0) {
@@ -117,18 +118,21 @@ function startsLikeHttp(bytes: Buffer): boolean {
   return START.compare(bytes, 0, length, 0, length) === 0;
 }
 
-/** 1xx but for 101, after which the connection speaks something else. */
+/** Returns whether a head is interim: 1xx except 101, after which the connection uses another protocol. */
 function isInterim(bytes: Buffer): boolean {
   return bytes[STATUS_AT] === ONE && bytes.toString('latin1', STATUS_AT, STATUS_AT + 3) !== '101';
 }
 
 function isNamed(bytes: Buffer, start: number, name: string): boolean {
-  // Few lines have their colon there, and a look is cheaper than a string.
+  // Few lines have their colon there, and this check is cheaper than building a string.
   if (bytes[start + name.length - 1] !== COLON) return false;
   return bytes.toString('latin1', start, start + name.length).toLowerCase() === name;
 }
 
-/** The head as RFC 9112 has a sender write it, with the rest as it is. What is beyond understanding is left for the parser to refuse. */
+/**
+ * Rewrites the head in the form that RFC 9112 requires of a sender, and appends the rest unchanged. The parser refuses
+ * a head that cannot be understood.
+ */
 function rewritten(bytes: Buffer, end: number): Buffer {
   const [status = '', ...lines] = bytes.toString('latin1', 0, end).trimEnd().split(/\r?\n/);
   const fields = framed(unfolded(lines));
@@ -136,7 +140,7 @@ function rewritten(bytes: Buffer, end: number): Buffer {
   return Buffer.concat([Buffer.from(head, 'latin1'), bytes.subarray(end)]);
 }
 
-/** RFC 9112 5.2: a line that begins with a blank goes on with the one before. */
+/** Joins folded lines (RFC 9112 5.2): a line that starts with a blank continues the one before. */
 function unfolded(lines: readonly string[]): string[] {
   const fields: string[] = [];
   for (const line of lines) {
@@ -147,7 +151,10 @@ function unfolded(lines: readonly string[]): string[] {
   return fields;
 }
 
-/** RFC 9112 6.3: Transfer-Encoding overrides Content-Length (`identity`, of older servers, is none); equal lengths count once. */
+/**
+ * Resolves the framing (RFC 9112 6.3): Transfer-Encoding overrides Content-Length (`identity`, from older servers,
+ * counts as none); equal lengths count once.
+ */
 function framed(fields: readonly string[]): string[] {
   const isEncoding = (field: string): boolean => field.toLowerCase().startsWith(TRANSFER_ENCODING);
   const isLength = (field: string): boolean => field.toLowerCase().startsWith(CONTENT_LENGTH);

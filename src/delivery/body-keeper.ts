@@ -8,7 +8,10 @@ export class BodyKeeper {
 
   constructor(private readonly maxBytes: number) {}
 
-  /** Copies what still fits; the number of bytes that did not. Copying lets go of the larger buffer that the socket was read into. */
+  /**
+   * Copies what still fits and returns the number of bytes that did not. The copy frees the larger buffer that the
+   * socket was read into.
+   */
   add(chunk: Buffer): number {
     const taken = Math.min(chunk.length, this.maxBytes - this.length);
     if (taken > 0) {
@@ -24,7 +27,7 @@ export class BodyKeeper {
     return chunk.length - taken;
   }
 
-  /** The bytes kept. */
+  /** Returns the bytes kept. */
   body(): Buffer {
     return this.buffer.length === this.length ? this.buffer : this.buffer.subarray(0, this.length);
   }

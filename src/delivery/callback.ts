@@ -1,4 +1,4 @@
-// Builds the JSON that callbacks and failure callbacks carry: what was sent, and what the receiver answered.
+// Builds the JSON of callbacks and failure callbacks: what was sent, and what the receiver answered.
 import type { HeaderMap } from '../domain/message.js';
 import type { ShownRequest } from '../domain/shown-request.js';
 import { canonicalHeaders } from './request-headers.js';
@@ -16,7 +16,7 @@ export interface CallbackInput {
   readonly sourceMessageId: string;
   readonly url: string;
   readonly method: string;
-  /** The message that is reported on. Left out when it is put in later (completeCallbackBody). */
+  /** The reported message. Omitted when it is added later (completeCallbackBody). */
   readonly source?: ShownRequest;
   /** When the source message was due. */
   readonly notBeforeMs: number;
@@ -25,13 +25,16 @@ export interface CallbackInput {
   readonly callerIp?: string | null;
   readonly topicName?: string | null;
   readonly endpointName?: string | null;
-  /** Given for a failure callback: the dead letter. */
+  /** The dead letter, for a failure callback. */
   readonly dlqId?: string | null;
 }
 
 const NOTHING = Buffer.alloc(0);
 
-/** The body of a callback message, to be sent as application/json. Bytes are base64, times epoch milliseconds, absent fields left out. */
+/**
+ * Returns the body of a callback message, sent as application/json. Bytes are base64, times epoch milliseconds, absent
+ * fields omitted.
+ */
 export function buildCallbackBody(input: CallbackInput): Buffer {
   return Buffer.from(
     JSON.stringify({
@@ -56,7 +59,7 @@ export function buildCallbackBody(input: CallbackInput): Buffer {
   );
 }
 
-/** A callback's body that was made without its source, with it. */
+/** Adds the source to a callback's body that was built without it. */
 export function completeCallbackBody(stored: Buffer, source: ShownRequest): Buffer {
   const fields = JSON.parse(stored.toString()) as object;
   return Buffer.from(JSON.stringify({ ...fields, ...sourceFields(source) }));

@@ -1,8 +1,10 @@
-// Keeps the connections to destinations: one undici client for each, so that one attempt can be taken down without touching another.
+// Pools the connections to destinations: one undici client for each, so that one attempt can be aborted without
+// affecting another.
 //
-// undici's own pools look for a free client from the first on, keep a client that is connecting until its connect timeout even
-// when nobody waits for it any more, and do not say whether a socket was used before. Here a connection is checked out for one
-// exchange, checked in after a whole answer, and discarded (socket and all, connecting or not) after anything else.
+// undici's own pools search for a free client from the start of the list, keep a connecting client until its connect
+// timeout even when nobody waits for it, and do not report whether a socket was used before. Here a connection is
+// checked out for one exchange, checked in after a complete answer, and discarded (with its socket, connecting or not)
+// after anything else.
 import { Client, type Dispatcher } from 'undici';
 import type { Socket } from 'node:net';
 import { AnswerHead } from './answer-head.js';
@@ -22,28 +24,28 @@ export interface ConnectionPoolSettings {
 interface Origin {
   readonly name: string;
   readonly idle: Connection[];
-  /** In order of arrival; a Set, so that giving up does not cost a search. */
+  /** In order of arrival; a Set, so that canceling does not need a search. */
   readonly waiting: Set<Taker>;
   connections: number;
 }
 
-/** The exchange that wants a connection or has one. */
+/** An exchange that waits for a connection or has one. */
 export interface Taker {
   take(connection: Connection): void;
-  /** The pool closes. */
+  /** Called when the pool closes. */
   abandon(code: 'ABORTED', message: string): void;
 }
 
-/** The platform closes sockets on its own clock; a margin keeps us from writing to one that is about to go. */
+/** The platform closes sockets on its own clock; a margin prevents writes to a socket that is about to close. */
 const KEEP_ALIVE_MARGIN_MS = 1000;
 
 /** One client of undici, with at most one socket and one exchange at a time. */
 export class Connection {
-  /** Whether the present socket has carried an exchange before. */
+  /** Whether the present socket was used for an exchange before. */
   used = false;
   busy = true;
   discarded = false;
-  /** The exchange under way. */
+  /** The exchange in progress. */
   exchange: Taker | null = null;
   private readonly client: Client;
   private connecting: Socket | null = null;
@@ -58,7 +60,7 @@ export class Connection {
   ) {
     this.client = new Client(origin.name, {
       pipelining: 1,
-      // The exchange has one timer of its own for everything.
+      // Each exchange has its own single timer.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: settings.keepAliveMs,
@@ -67,7 +69,7 @@ export class Connection {
       maxHeaderSize: settings.maxResponseHeaderBytes,
       connect: (options, callback) => {
         this.connecting = openSocket(options, (...result) => {
-          // Before undici listens: of each piece this must be the first reader.
+          // Registered before undici listens: this must be the first reader of each chunk.
           if (result[0] === null) this.readHeadsOf(result[1]);
           callback(...result);
         });
@@ -84,17 +86,20 @@ export class Connection {
     this.client.dispatch(options, handler);
   }
 
-  /** The request is being written: what comes from now on is its answer. */
+  /** Called while the request is written: the bytes from now on are its answer. */
   awaitAnswer(): void {
     this.answer = new AnswerHead(this.settings.maxResponseHeaderBytes);
   }
 
-  /** Whether anything came since `awaitAnswer`. */
+  /** Whether any byte arrived since `awaitAnswer`. */
   get isAnswered(): boolean {
     return this.answer?.isStarted === true;
   }
 
-  /** Whether both ends agree that the exchange is over: its answer ended beyond doubt and its request was taken whole. */
+  /**
+   * Whether both ends agree that the exchange is over: its answer ended unambiguously and its request was read
+   * completely.
+   */
   get isReusable(): boolean {
     return this.answer?.isIrregular !== true && (this.socket?.writableLength ?? 0) === 0;
   }
@@ -111,7 +116,7 @@ export class Connection {
     });
   }
 
-  /** Takes the socket down at once, whatever it is doing. The handler of an exchange under way sees an error. */
+  /** Closes the socket at once in any state. The handler of an exchange in progress receives an error. */
   destroy(): Promise<void> {
     const error = new Error('connection discarded');
     this.connecting?.destroy(error);
@@ -123,7 +128,7 @@ export class Connection {
 export class ConnectionPool {
   private readonly origins = new Map<string, Origin>();
   private readonly connections = new Set<Connection>();
-  /** Over all origins, the longest idle first. */
+  /** Of all origins, the longest idle first. */
   private readonly idle = new Set<Connection>();
   private readonly closing: Promise<void>[] = [];
   private closed = false;
@@ -138,7 +143,10 @@ export class ConnectionPool {
     return { connections: this.connections.size, idle: this.idle.size, origins: this.origins.size };
   }
 
-  /** Hands a connection to `taker`: within the call when there is one or another may be opened, else in turn. Idle ones are used last in, first out. */
+  /**
+   * Passes a connection to `taker`: within the call when one is idle or may be opened, otherwise in order of arrival.
+   * The connection used last is reused first.
+   */
   checkOut(originName: string, taker: Taker): void {
     const origin = this.originOf(originName);
     const connection = origin.idle.pop();
@@ -153,10 +161,10 @@ export class ConnectionPool {
     }
   }
 
-  /** Hands a connection that has not been used before to `taker`, in place of `old`, which is discarded. */
+  /** Passes an unused connection to `taker` in place of `old`, which is discarded. */
   replace(old: Connection, taker: Taker): void {
     const { origin } = old;
-    // Opened before the old one goes, so that it takes its place and not that of the first in line.
+    // Opened before the old one is discarded, so that it replaces that one and the first waiting taker does not.
     const fresh = this.open(origin);
     this.remove(old);
     taker.take(fresh);
@@ -167,7 +175,7 @@ export class ConnectionPool {
     this.origins.get(originName)?.waiting.delete(taker);
   }
 
-  /** Gives a connection back after a whole answer. */
+  /** Returns a connection after a complete answer. */
   checkIn(connection: Connection): void {
     if (connection.discarded) return;
     connection.used = true;
@@ -188,7 +196,7 @@ export class ConnectionPool {
     }
   }
 
-  /** Closes a connection that is not fit for another exchange; the first in line gets a new one. */
+  /** Closes a connection that cannot be reused; the first waiting taker gets a new one. */
   discard(connection: Connection): void {
     if (!this.remove(connection) || this.closed) return;
     const { origin } = connection;
@@ -196,11 +204,11 @@ export class ConnectionPool {
     if (next === undefined) return;
     origin.waiting.delete(next);
     const fresh = this.open(origin);
-    // Later, as this may be called from within `take`, and each in a long line may fail at once.
+    // Later, because this may be called from within `take`, and each of many waiting takers may fail at once.
     queueMicrotask(() => next.take(fresh));
   }
 
-  /** Closes all connections at once and abandons the exchanges that have one or wait for one. */
+  /** Closes all connections at once and aborts the exchanges that have one or wait for one. */
   async close(): Promise<void> {
     this.closed = true;
     for (const origin of [...this.origins.values()]) {
@@ -222,14 +230,14 @@ export class ConnectionPool {
     if (this.idle.delete(connection)) origin.idle.splice(origin.idle.indexOf(connection), 1);
     origin.connections--;
     if (origin.connections === 0 && origin.waiting.size === 0) this.origins.delete(origin.name);
-    const gone = connection.destroy();
-    if (this.closed) this.closing.push(gone);
+    const destroyed = connection.destroy();
+    if (this.closed) this.closing.push(destroyed);
     return true;
   }
 
   private open(origin: Origin): Connection {
     const connection = new Connection(origin, this.settings, this.openSocket, (lost) => {
-      // One that is busy reconnects by itself or fails its exchange.
+      // A busy one reconnects by itself or fails its exchange.
       if (!lost.busy) this.discard(lost);
     });
     origin.connections++;

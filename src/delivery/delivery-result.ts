@@ -1,27 +1,27 @@
-// What one attempt came to: the receiver's answer, or why there was none.
+// The result of one attempt: the receiver's answer, or the reason why there was none.
 
 import { isIP } from 'node:net';
 
-/** Error codes of our own; any other is the platform's (ECONNREFUSED, ENOTFOUND, CERT_HAS_EXPIRED…) or undici's. */
+/** Our own error codes; any other is from the platform (ECONNREFUSED, ENOTFOUND, CERT_HAS_EXPIRED…) or from undici. */
 export type DeliveryErrorCode = 'TIMEOUT' | 'ABORTED' | 'INVALID_REQUEST' | 'INVALID_ANSWER' | 'DESTINATION_REFUSED';
 
 export interface DeliveryResponse {
   readonly kind: 'response';
   readonly status: number;
-  /** By lower-case name. Read on first use: most answers are never looked at. */
+  /** By lower-case name. Parsed on first use: most are never read. */
   readonly headers: Readonly<Record<string, string[]>>;
-  /** The first bytes of the answer's body, at most as many as were to be kept. */
+  /** The first bytes of the answer's body, at most the requested number. */
   readonly body: Buffer;
-  /** Whether the body went on. */
+  /** Whether the body was longer. */
   readonly truncated: boolean;
   readonly durationMs: number;
 }
 
 export interface DeliveryError {
   readonly kind: 'error';
-  /** For people; bounded, without control characters. */
+  /** For people; of bounded length, without control characters. */
   readonly message: string;
-  /** `ABORTED` is our own doing (a signal, a closed client) and says nothing about what the receiver did. */
+  /** `ABORTED` is caused by this node (a signal, a closed client) and does not describe the receiver. */
   readonly code: DeliveryErrorCode | (string & Record<never, never>);
   readonly durationMs: number;
 }
@@ -49,7 +49,7 @@ export class ReceivedResponse implements DeliveryResponse {
 }
 
 function parseHeaders(raw: readonly Buffer[]): Record<string, string[]> {
-  // Without a prototype: a receiver may well name a header __proto__.
+  // Without a prototype: a receiver may name a header __proto__.
   const headers = Object.create(null) as Record<string, string[]>;
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = raw[i]?.toString('latin1').toLowerCase() ?? '';
@@ -59,19 +59,19 @@ function parseHeaders(raw: readonly Buffer[]): Record<string, string[]> {
   return headers;
 }
 
-/** As many whole headers as `maxBytes` of names and values hold, the first ones. */
+/** Returns the first whole headers whose names and values fit in `maxBytes`. */
 export function firstHeaders(headers: DeliveryResponse['headers'], maxBytes: number): DeliveryResponse['headers'] {
-  const kept = Object.create(null) as Record<string, string[]>;
+  const selected = Object.create(null) as Record<string, string[]>;
   let bytes = 0;
   for (const [name, values] of Object.entries(headers)) {
     bytes += values.reduce((sum, value) => sum + name.length + value.length, 0);
     if (bytes > maxBytes) break;
-    kept[name] = values;
+    selected[name] = values;
   }
-  return kept;
+  return selected;
 }
 
-/** An error result in words that can be stored anywhere. */
+/** Returns an error result whose text can be stored anywhere. */
 export function deliveryError(code: string, message: string, durationMs: number): DeliveryError {
   // eslint-disable-next-line no-control-regex
   const clean = message.replace(/[\u0000-\u001f\u007f]+/g, ' ').trim();
@@ -79,14 +79,15 @@ export function deliveryError(code: string, message: string, durationMs: number)
   return { kind: 'error', code, message: bounded, durationMs };
 }
 
-/** Runs of what addresses are made of; `isIP` judges them. */
+/** Runs of characters that addresses consist of; `isIP` checks them. */
 const PERHAPS_ADDRESS = /[0-9a-f.:]{2,}(?:%\w+(?::\d+)?)?/gi;
 /** An address with a port, with or without brackets around it. */
 const WITH_PORT = /^(.+):(\d{1,5})$/;
 
 /**
- * The text with the destination's host in place of each address, and without our own: the platform names those that it tried, and whoever sent the
- * message must not learn more of the network than was written in the URL.
+ * Returns the text with the destination's host in place of each address, and without this node's own. The platform
+ * names the addresses that it tried, and the sender of the message must not learn more of the network than its URL
+ * contains.
  */
 function withoutAddresses(text: string, host: string): string {
   return text
@@ -101,11 +102,11 @@ function withoutAddresses(text: string, host: string): string {
     .replaceAll(`[${host}]`, host);
 }
 
-/** The error result for what the platform or undici reported about this host (as it stands in its URL). */
+/** Returns the error result for an error of the platform or undici about this host (as written in its URL). */
 export function describeFailure(error: unknown, durationMs: number, host: string): DeliveryError {
   if (!(error instanceof Error)) return deliveryError('UNKNOWN', withoutAddresses(String(error), host), durationMs);
   const code = codeOf(error);
-  // Several addresses were tried: the text is that of each.
+  // Several addresses were tried: the text joins their errors.
   const texts = error instanceof AggregateError ? error.errors.map(messageOf) : [error.message];
   const message = [...new Set(texts.map((text) => withoutAddresses(text, host)))].join('; ');
   switch (code) {
@@ -127,14 +128,14 @@ export function describeFailure(error: unknown, durationMs: number, host: string
   }
 }
 
-/** Whether a failure means no more than that a socket is gone. */
+/** Returns whether a failure means only that a socket was lost. */
 export function isSocketLoss(error: unknown): boolean {
   return error instanceof Error && ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'].includes(codeOf(error));
 }
 
 function codeOf(error: Error): string {
   if ('code' in error && typeof error.code === 'string') return error.code;
-  // undici's parser gives its errors no code.
+  // undici's parser sets no code on its errors.
   if (error.name === 'HTTPParserError') return 'INVALID_ANSWER';
   return 'UNKNOWN';
 }

@@ -1,4 +1,5 @@
-// Decides which destinations may be called: the form of a URL when it is accepted, and every address when it is connected to.
+// Decides which destinations may be called: checks the form of a URL when it is accepted, and every address when it is
+// connected to.
 import ipaddr from 'ipaddr.js';
 import { CarillonError } from '../domain/errors.js';
 import { parseUrl } from '../domain/url.js';
@@ -7,14 +8,17 @@ import { parseUrl } from '../domain/url.js';
 const DESTINATION_REFUSED = 'DESTINATION_REFUSED';
 
 /**
- * Why a connection was refused. For a message it is an attempt that failed like any other, with this text, and follows the
- * retry policy: what a name resolves to may be put right before the last attempt.
+ * Thrown when a connection was refused. For a message it is a failed attempt like any other, with this text, and
+ * follows the retry policy: the name may resolve to another address before the last attempt.
  */
 export class DestinationRefusedError extends Error {
   override readonly name = 'DestinationRefusedError';
   readonly code = DESTINATION_REFUSED;
 
-  /** `reason` is null for a name: tenants read this, and must not learn from us what a name of the inside resolves to. */
+  /**
+   * `reason` is null for a name: tenants read this text and must not learn what a name of the internal network resolves
+   * to.
+   */
   constructor(hostname: string, reason: string | null) {
     const what = reason === null ? 'resolves to a private address' : `is ${reason}`;
     super(
@@ -32,7 +36,7 @@ export interface DestinationUrlOptions {
 
 const DEFAULT_MAX_URL_LENGTH = 4096;
 
-/** The IPv4 addresses that reach a cloud platform's own services although their range is public. */
+/** IPv4 addresses that reach services of a cloud platform although their range is public. */
 const PLATFORM_ADDRESSES: ReadonlySet<string> = new Set(['168.63.129.16']);
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -51,9 +55,9 @@ const NAT64_PREFIX = ipaddr.IPv6.parse('64:ff9b::');
 const GLOBAL_UNICAST = ipaddr.IPv6.parse('2000::');
 
 /**
- * Says in words what forbids an address ("a loopback address"), or null for a public one. An address that carries an IPv4
- * address and is translated on the way (mapped, NAT64) is judged by that one; the forms whose inner address cannot be told
- * for sure, or that no destination needs (compatible, 6to4, Teredo, local NAT64), are refused.
+ * Returns in words what forbids an address ("a loopback address"), or null for a public one. An address that contains
+ * an IPv4 address and is translated on the way (mapped, NAT64) is judged by that one. Forms whose inner address is
+ * uncertain, or that no destination needs (compatible, 6to4, Teredo, local NAT64), are refused.
  */
 export function refusalOfAddress(text: string): string | null {
   if (!ipaddr.isValid(text)) return 'no IP address';
@@ -66,7 +70,7 @@ export function refusalOfAddress(text: string): string | null {
   return address.match(GLOBAL_UNICAST, 3) ? null : 'an address outside of global unicast';
 }
 
-/** `::8.8.8.8` as `::808:808`: the parser takes the former for a mapped address, the system does not. */
+/** Rewrites `::8.8.8.8` as `::808:808`: the parser reads the former as a mapped address, the system does not. */
 function withHexTail(text: string): string {
   const [, head, ...octets] = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)(?:%.*)?$/.exec(text) ?? [];
   if (head === undefined) return text;
@@ -80,20 +84,21 @@ function refusalOfIPv4(address: ipaddr.IPv4): string | null {
   return PLATFORM_ADDRESSES.has(address.toString()) ? "an address of a cloud platform's own services" : null;
 }
 
-/** As in the URL standard: only such a host is an IPv4 address. */
+/** As in the URL standard, only such a host is an IPv4 address. */
 const LAST_LABEL_IS_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)\.?$/i;
 
-/** The IP address that a URL's host stands for, or null when the host is a name. */
+/** Returns the IP address of a URL's host, or null when the host is a name. */
 export function literalAddress(hostname: string): string | null {
   const bare = hostname.startsWith('[') && hostname.endsWith(']') ? hostname.slice(1, -1) : hostname;
-  // Most hosts are names, and to ask the parser costs more than the rest of accepting a message.
+  // Most hosts are names, and the parser costs more than the rest of accepting a message.
   if (!bare.includes(':') && !LAST_LABEL_IS_NUMBER.test(bare)) return null;
   return ipaddr.isValid(bare) ? bare : null;
 }
 
 /**
- * Checks a destination (or callback, named by `what`) when it is accepted: an absolute http or https URL of bounded length,
- * without credentials. The text is meant to be kept verbatim; it is given back unchanged. No name is resolved.
+ * Checks a destination (or callback, named by `what`) when it is accepted: an absolute http or https URL of bounded
+ * length, without credentials. Returns the text unchanged, to be stored verbatim. Resolves no name.
+ *
  * @throws CarillonError INVALID_DESTINATION
  */
 export function checkDestinationUrl(text: string, what: string, options: DestinationUrlOptions = {}): string {
@@ -102,7 +107,7 @@ export function checkDestinationUrl(text: string, what: string, options: Destina
   const maxLength = options.maxLength ?? DEFAULT_MAX_URL_LENGTH;
   if (text.length > maxLength) throw refuse(`it has ${text.length} characters, at most ${maxLength} are allowed`);
   if (!/^https?:\/\//i.test(text)) throw refuse('endpoint has invalid scheme, add http:// or https://');
-  // URL parsers drop these silently; what is called and what was signed would then differ.
+  // URL parsers drop these silently; the called URL would then differ from the signed one.
   // eslint-disable-next-line no-control-regex
   if (/[\u0000-\u0020\u007f]/.test(text))
     throw refuse('it contains a blank or control character, which must be percent-encoded');
@@ -121,23 +126,22 @@ export function checkDestinationUrl(text: string, what: string, options: Destina
 
 const EMPTY_HOST =
   'the host is empty: endpoint is not an absolute URL, expected http://host/path with two slashes before the host';
-/** Without the joiners, which some scripts need. */
+/** Excludes the joiners, which some scripts need. */
 const INVISIBLE = /(?![\u200c\u200d])\p{Default_Ignorable_Code_Point}/u;
 
 /**
- * What URL parsers would repair without a word, so that another host or path were called than is written: `http:///h/x`
- * calls `h`. Null when there is nothing of that.
+ * Returns what is wrong with a part that URL parsers would repair silently, so that another host or path would be
+ * called than is written: `http:///h/x` calls `h`. Returns null when there is no such part.
  */
 function repairedPart(text: string): string | null {
   const [beforeQuery = ''] = text.split(/[?#]/, 1);
-  if (beforeQuery.includes('\\'))
-    return 'it contains a backslash, which URL parsers take for a slash: write "/" or %5C';
+  if (beforeQuery.includes('\\')) return 'it contains a backslash, which URL parsers read as a slash: write "/" or %5C';
   const authority = /^https?:\/\/([^/]*)/i.exec(beforeQuery)?.[1] ?? '';
   if (authority.includes('@')) {
     return 'it contains credentials, which records would show; send them with Upstash-Forward-Authorization';
   }
   if (authority === '' || authority.startsWith(':')) return EMPTY_HOST;
   if (INVISIBLE.test(authority)) return 'the host has an invisible character, which URL parsers drop';
-  if (authority.endsWith(':')) return 'the port is empty: give its number, or leave out the ":"';
+  if (authority.endsWith(':')) return 'the port is empty: expected a number after ":", or no ":"';
   return null;
 }

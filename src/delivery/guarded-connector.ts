@@ -12,23 +12,24 @@ export interface ConnectorSettings {
   readonly allowPrivate: boolean;
   readonly connectTimeoutMs: number;
   readonly resolve: ResolveName;
-  /** For the operator: a name was refused for these addresses, which its caller is not told. */
+  /** Called for the operator when a name was refused for these addresses; the caller of the API does not learn them. */
   readonly onRefused?: ((hostname: string, addresses: readonly string[]) => void) | undefined;
 }
 
-/** Opens a socket and returns it at once, so that an attempt that is given up can take it down before it is connected. */
+/** Opens a socket and returns it at once, so that an aborted attempt can close it before it is connected. */
 export type OpenSocket = (options: buildConnector.Options, callback: buildConnector.Callback) => Socket | null;
 
-// A dead address of a host is given this long before the next one is tried. The platform's 250 ms cuts off far hosts.
+// A dead address of a host gets this long before the next one is tried. The platform's 250 ms would exclude distant
+// hosts.
 const NEXT_ADDRESS_MS = 1000;
 const MAX_TLS_SESSIONS = 1000;
 
 /**
- * Makes the connector for undici clients. Names are resolved here, at delivery, and the socket goes to one of the addresses
- * that were checked, so a name cannot be turned to a private address between check and use.
+ * Creates the connector for undici clients. Names are resolved here, at delivery, and the socket connects to one of the
+ * checked addresses, so a name cannot change to a private address between check and use.
  */
 export function createGuardedConnector(settings: ConnectorSettings): OpenSocket {
-  // It returns the socket, which its types do not say.
+  // It returns the socket, although its types do not say so.
   const connect: (options: buildConnector.Options, callback: buildConnector.Callback) => unknown = buildConnector({
     timeout: settings.connectTimeoutMs,
     maxCachedSessions: MAX_TLS_SESSIONS,
@@ -41,7 +42,7 @@ export function createGuardedConnector(settings: ConnectorSettings): OpenSocket 
     if (!settings.allowPrivate && isIP(options.hostname) !== 0) {
       const reason = refusalOfAddress(options.hostname);
       if (reason !== null) {
-        // Never within the call: undici expects the answer of a connector later.
+        // Never within the call: undici expects a connector to answer later.
         queueMicrotask(() => callback(new DestinationRefusedError(options.hostname, reason), null));
         return null;
       }
@@ -82,7 +83,7 @@ function guardedLookup(settings: ConnectorSettings): LookupFunction {
 }
 
 export interface NameCacheSettings {
-  /** How long an answer serves new connections. */
+  /** How long an answer is used for new connections. */
   readonly ttlMs: number;
   readonly maxNames: number;
   readonly resolve?: ResolveName;
@@ -90,26 +91,26 @@ export interface NameCacheSettings {
 }
 
 /**
- * Resolves through the system (so hosts files count) and lets connections that open together share one look-up: the system's
- * resolver blocks a thread for each, and there are few. Failures are not kept.
+ * Resolves through the system (so hosts files count) and shares one look-up among connections that open together: the
+ * system's resolver blocks one of few threads for each. Failures are not cached.
  */
 export function createNameCache(settings: NameCacheSettings): ResolveName {
   const resolve = settings.resolve ?? resolveBySystem;
   const { time } = settings;
-  const kept = new Map<string, { readonly untilMs: number; readonly answer: Promise<readonly LookupAddress[]> }>();
+  const cache = new Map<string, { readonly untilMs: number; readonly answer: Promise<readonly LookupAddress[]> }>();
   return (hostname) => {
-    const known = kept.get(hostname);
+    const known = cache.get(hostname);
     if (known !== undefined && known.untilMs > time.monotonicMs()) return known.answer;
     const answer = resolve(hostname);
     const entry = { untilMs: time.monotonicMs() + settings.ttlMs, answer };
-    kept.delete(hostname);
-    if (kept.size >= settings.maxNames) {
-      const oldest = kept.keys().next();
-      if (oldest.done !== true) kept.delete(oldest.value);
+    cache.delete(hostname);
+    if (cache.size >= settings.maxNames) {
+      const oldest = cache.keys().next();
+      if (oldest.done !== true) cache.delete(oldest.value);
     }
-    kept.set(hostname, entry);
+    cache.set(hostname, entry);
     answer.catch(() => {
-      if (kept.get(hostname) === entry) kept.delete(hostname);
+      if (cache.get(hostname) === entry) cache.delete(hostname);
     });
     return answer;
   };

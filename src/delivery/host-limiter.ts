@@ -1,15 +1,16 @@
-// Keeps the deliveries under way to one destination host within a limit, so that slow hosts do not take a node's whole capacity.
+// Limits the deliveries in flight to one destination host, so that slow hosts do not take a node's whole capacity.
 //
-// Beside the fixed limit a host may hold no more places, running or waiting, than are free. So one host alone gets half of them, each of
-// two greedy ones at most a half and a quarter, and however many there are, the places become scarce but are not all gone, and a host that
-// holds none gets one. Nobody has to tell slow hosts from quick ones, which would be too late for those that get stuck all at once.
+// In addition to the fixed limit, a host may have no more deliveries, running or waiting, than there are free permits.
+// A single host gets half of the permits, two greedy hosts a half and a quarter; however many there are, some permits
+// stay free, and a host without deliveries gets one. Slow hosts need not be distinguished from fast ones, which would
+// be too late when many hang at once.
 
 import type { ProcessTime } from '../domain/clock.js';
 
 export interface HostLimits {
-  /** Places for all hosts together: a node's slots. */
+  /** Capacity for all hosts together: the permits of the node's semaphore. */
   readonly capacity: number;
-  /** Most deliveries under way to one host. */
+  /** Most deliveries in flight to one host. */
   readonly perHost: number;
   /** Most deliveries that wait for one host. */
   readonly waitingPerHost: number;
@@ -19,18 +20,21 @@ export type HostTicket =
   | { readonly kind: 'run' }
   | {
       readonly kind: 'wait';
-      /** Resolves when the place is the caller's, who must `leave` later. Never rejects; stays pending after `cancel`. */
+      /**
+       * Resolves when the caller may deliver; it must call `leave` afterwards. Never rejects; stays pending after
+       * `cancel`.
+       */
       readonly ready: Promise<void>;
-      /** Gives up waiting. False when the place was granted before: then `leave` is due. */
+      /** Stops waiting. Returns false when the permit was granted before: then the caller must call `leave`. */
       readonly cancel: () => boolean;
     }
   | { readonly kind: 'full' };
 
 interface Host {
   running: number;
-  /** When a delivery to it ended last, or the first one began. */
-  heardAtMs: number;
-  /** In order of arrival; a Set, so that cancelling one of many costs nothing. */
+  /** When a delivery to it ended last, or the first one started. */
+  lastEndAtMs: number;
+  /** In order of arrival; a Set, so that canceling one of many is cheap. */
   readonly waiting: Set<() => void>;
 }
 
@@ -44,12 +48,12 @@ export class HostLimiter {
     private readonly time: Pick<ProcessTime, 'monotonicMs'>,
   ) {}
 
-  /** Takes a place if one is free and nobody waits for it. */
+  /** Admits a delivery if capacity is free and nobody waits for it. */
   tryEnter(host: string): boolean {
     const entry = this.hosts.get(host);
     if (!this.hasShare(entry)) return false;
     if (entry === undefined) {
-      this.hosts.set(host, { running: 1, heardAtMs: this.time.monotonicMs(), waiting: new Set() });
+      this.hosts.set(host, { running: 1, lastEndAtMs: this.time.monotonicMs(), waiting: new Set() });
     } else if (entry.running < this.limits.perHost && entry.waiting.size === 0) {
       entry.running++;
     } else {
@@ -59,7 +63,10 @@ export class HostLimiter {
     return true;
   }
 
-  /** Takes a place, or stands in line for one, first come first served; `full` when the line or the host's share is at its limit. */
+  /**
+   * Admits a delivery, or lets it wait, first come first served; `full` when the waiting line or the host's share is at
+   * its limit.
+   */
   enter(host: string): HostTicket {
     if (this.tryEnter(host)) return { kind: 'run' };
     const entry = this.hosts.get(host);
@@ -77,11 +84,13 @@ export class HostLimiter {
     return { kind: 'wait', ready, cancel };
   }
 
-  /** Gives a place back; it goes to the first in line. Hosts that nothing runs for or waits for are forgotten. */
+  /**
+   * Frees the capacity of a delivery for the first one that waits. Drops hosts without running or waiting deliveries.
+   */
   leave(host: string): void {
     const entry = this.hosts.get(host);
     if (entry === undefined) throw new Error(`invariant violated: left host ${host} without having entered`);
-    entry.heardAtMs = this.time.monotonicMs();
+    entry.lastEndAtMs = this.time.monotonicMs();
     const next = entry.waiting.values().next();
     if (next.done !== true) {
       entry.waiting.delete(next.value);
@@ -94,28 +103,31 @@ export class HostLimiter {
     if (entry.running === 0) this.hosts.delete(host);
   }
 
-  /** Deliveries under way, to one host or to all. */
+  /** Returns the deliveries in flight, to one host or to all. */
   running(host?: string): number {
     return host === undefined ? this.runningTotal : (this.hosts.get(host)?.running ?? 0);
   }
 
-  /** Deliveries in line, for one host or for all. */
+  /** Returns the waiting deliveries, for one host or for all. */
   waiting(host?: string): number {
     return host === undefined ? this.waitingTotal : (this.hosts.get(host)?.waiting.size ?? 0);
   }
 
-  /** For how long no delivery to a busy host has ended, in milliseconds: each one takes at least so long. 0 for an idle one. */
+  /**
+   * Returns for how long no delivery to a busy host has ended, in milliseconds: each one takes at least this long.
+   * Returns 0 for an idle one.
+   */
   quietMs(host: string): number {
     const entry = this.hosts.get(host);
-    return entry === undefined ? 0 : this.time.monotonicMs() - entry.heardAtMs;
+    return entry === undefined ? 0 : this.time.monotonicMs() - entry.lastEndAtMs;
   }
 
   private hasShare(entry: Host | undefined): boolean {
-    const held = entry === undefined ? 0 : entry.running + entry.waiting.size;
-    return held === 0 || held < this.limits.capacity - this.runningTotal - this.waitingTotal;
+    const used = entry === undefined ? 0 : entry.running + entry.waiting.size;
+    return used === 0 || used < this.limits.capacity - this.runningTotal - this.waitingTotal;
   }
 
-  /** Hosts that something runs for or waits for. */
+  /** Hosts with running or waiting deliveries. */
   get hostCount(): number {
     return this.hosts.size;
   }

@@ -1,16 +1,19 @@
-// Sends one attempt over HTTP/1.1 and says what came of it; network trouble is a result, never an exception.
+// Sends one attempt over HTTP/1.1 and returns its result; a network error is a result, never an exception.
 //
-// Time: one timer covers waiting for a connection, connecting, sending, the headers and the body of the answer.
-// Answers: at most `keepBytes` of the body are kept. A longer body settles the attempt at once; its rest is read and dropped so
-// that the connection can serve again, but only up to `discardBytes` and a second, then the connection is closed.
-// Redirects are answers like any other. A status that has no content (204, 205, 304) is a whole answer once its headers are there,
-// whatever length they claim. What of an answer's form HTTP allows and undici does not is put right in `answer-head.ts`.
+// Time: one timer covers waiting for a connection, connecting, sending, and the headers and body of the answer.
 //
-// Stale connections: a receiver may close an idle connection at the moment we write to it. Idle ones are kept for a short time
-// only, less when the receiver says so, and undici lets a close that has arrived be seen before it writes; what is left is a
-// close on its way. So when a connection that has served before is lost within `staleResendMs` and without one byte of an
-// answer, the attempt is sent once more, on a new connection. Otherwise a message without retries would fail for housekeeping.
-// Should the receiver have seen the first copy after all, the second carries the same message id.
+// Answers: at most `keepBytes` of the body are kept. A longer body settles the attempt at once; the rest is read and
+// dropped so that the connection can be reused, but only up to `discardBytes` and one second; then the connection is
+// closed. Redirects are answers like any other. A status without content (204, 205, 304) is a complete answer once its
+// headers arrived, whatever length they state. `answer-head.ts` corrects forms of answers that HTTP allows and undici
+// does not.
+//
+// Stale connections: a receiver may close an idle connection at the moment we write to it. Idle connections are kept
+// only for a short time, shorter when the receiver requests it, and undici notices a close that has arrived before it
+// writes. What remains is a close on its way. When a connection that was used before is lost within `staleResendMs` and
+// without one byte of an answer, the attempt is sent once more, on a new connection; otherwise a message without
+// retries would fail because of connection management. If the receiver did see the first copy, the second carries the
+// same message id.
 import { describeFailure, deliveryError, isSocketLoss, ReceivedResponse } from './delivery-result.js';
 import type { DeliveryError, DeliveryResult } from './delivery-result.js';
 import { ConnectionPool, type Connection, type ConnectionPoolSettings } from './connection-pool.js';
@@ -23,12 +26,12 @@ import type { Cancel, ProcessTime } from '../domain/clock.js';
 export interface DeliveryRequest {
   readonly url: string;
   readonly method: string;
-  /** Complete but for Host, Connection and Content-Length. */
+  /** Complete except for Host, Connection and Content-Length. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body: Buffer;
   /** For the whole exchange. */
   readonly timeoutMs: number;
-  /** How much of the answer's body to keep; the client's setting when left out. */
+  /** How much of the answer's body to keep; defaults to the client's setting. */
   readonly keepBytes?: number;
 }
 
@@ -38,11 +41,11 @@ export interface HttpClientSettings extends ConnectionPoolSettings {
   readonly connectTimeoutMs: number;
   readonly keepBytes: number;
   readonly discardBytes: number;
-  /** 0 turns sending again off. */
+  /** 0 disables resending. */
   readonly staleResendMs: number;
-  /** How a name becomes addresses; the system's way, with a short memory, when left out. */
+  /** Resolves names; defaults to the system's resolver with a short cache. */
   readonly resolve?: ResolveName;
-  /** For the operator: a name was refused for these addresses. */
+  /** Called for the operator when a name was refused for these addresses. */
   readonly onRefused?: (hostname: string, addresses: readonly string[]) => void;
 }
 
@@ -58,9 +61,9 @@ const HTTP_CLIENT_DEFAULTS = {
 } as const;
 
 export interface HttpClient {
-  /** Never rejects and never throws. An aborted signal gives an error with code ABORTED. */
+  /** Sends one attempt. Never rejects and never throws. An aborted signal results in an error with code ABORTED. */
   deliver(request: DeliveryRequest, signal?: AbortSignal): Promise<DeliveryResult>;
-  /** Ends at once what is under way (code ABORTED), closes all sockets. May be called again. */
+  /** Aborts all attempts in flight (code ABORTED) and closes all sockets. May be called again. */
   close(): Promise<void>;
   readonly counts: { readonly connections: number; readonly idle: number; readonly origins: number };
 }
@@ -72,9 +75,9 @@ const MAX_TIMER_MS = 2_147_483_647;
 const NAME_CACHE = { ttlMs: 5000, maxNames: 2000 } as const;
 
 export function createHttpClient(
-  given: Partial<HttpClientSettings> & Pick<HttpClientSettings, 'allowPrivate' | 'time'>,
+  overrides: Partial<HttpClientSettings> & Pick<HttpClientSettings, 'allowPrivate' | 'time'>,
 ): HttpClient {
-  const settings: HttpClientSettings = { ...HTTP_CLIENT_DEFAULTS, ...given };
+  const settings: HttpClientSettings = { ...HTTP_CLIENT_DEFAULTS, ...overrides };
   const openSocket = createGuardedConnector({
     allowPrivate: settings.allowPrivate,
     connectTimeoutMs: settings.connectTimeoutMs,
@@ -87,7 +90,7 @@ export function createHttpClient(
   return {
     deliver(request, signal) {
       if (closing !== null) return Promise.resolve(deliveryError('ABORTED', 'the HTTP client is closed', 0));
-      if (signal?.aborted === true) return Promise.resolve(deliveryError('ABORTED', 'given up before it was sent', 0));
+      if (signal?.aborted === true) return Promise.resolve(deliveryError('ABORTED', 'aborted before it was sent', 0));
       const target = parseTarget(request.url);
       if (target === null) {
         return Promise.resolve(
@@ -108,7 +111,10 @@ export function createHttpClient(
 
 type Phase = 'waiting for a connection' | 'connecting' | 'waiting for the answer' | 'reading the answer';
 
-/** One attempt. Settled: the result is out. Finished: the connection is given back or gone; a long answer settles before. */
+/**
+ * One attempt. Settled: the result is known. Finished: the connection is returned or closed; a long answer settles
+ * earlier.
+ */
 class Exchange implements Dispatcher.DispatchHandler {
   private readonly startedAtMs: number;
   private sentAtMs = 0;
@@ -138,14 +144,14 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   start(signal: AbortSignal | undefined): void {
     if (signal !== undefined) {
-      const abort = (): void => this.abandon('ABORTED', `given up while ${this.phase}`);
+      const abort = (): void => this.abandon('ABORTED', `aborted while ${this.phase}`);
       signal.addEventListener('abort', abort, { once: true });
       this.removeAbort = () => signal.removeEventListener('abort', abort);
     }
     this.pool.checkOut(this.target.origin, this);
   }
 
-  /** Taker: the connection is ours until finished. */
+  /** Receives the connection, which belongs to this exchange until it is finished. */
   take(connection: Connection): void {
     if (this.finished) {
       this.pool.discard(connection);
@@ -165,12 +171,14 @@ class Exchange implements Dispatcher.DispatchHandler {
     return this.settings.time.after(delayMs, () => this.expire());
   }
 
-  /** Too late. A long answer that is being dropped has its result already; only its connection ends. */
+  /**
+   * Called when time is up. A long answer that is being dropped has its result already; only its connection is closed.
+   */
   private expire(): void {
     this.abandon('TIMEOUT', `no complete answer within ${this.request.timeoutMs} ms (${this.phase})`);
   }
 
-  /** Ends the attempt whatever it is doing. */
+  /** Ends the attempt in any phase. */
   abandon(code: string, message: string): void {
     this.settle(deliveryError(code, message, this.elapsedMs()));
     this.finish(false);
@@ -183,7 +191,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onHeaders(status: number, rawHeaders: Buffer[]): boolean {
-    // 1xx announce an answer, they are none.
+    // 1xx announce an answer but are none.
     if (status < 200 || this.finished) return true;
     this.phase = 'reading the answer';
     this.status = status;
@@ -226,13 +234,16 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   private wasStale(connection: Connection, error: unknown): boolean {
     if (this.resent || !connection.used || !isSocketLoss(error)) return false;
-    // Lost before it was sent on at all.
+    // Lost before it was sent.
     if (this.phase === 'connecting') return true;
     if (this.phase !== 'waiting for the answer' || connection.isAnswered) return false;
     return this.settings.time.monotonicMs() - this.sentAtMs < this.settings.staleResendMs;
   }
 
-  /** The outcome is known; what is left of the answer only says whether the connection can serve again, and gets little time. */
+  /**
+   * Settles the attempt. The rest of the answer decides only whether the connection can be reused, and gets little
+   * time.
+   */
   private settleBeforeEnd(truncated = false): void {
     this.settleResponse(truncated);
     this.cancelTimer();

@@ -1,10 +1,11 @@
-// Builds the headers of a delivery: those the client asked to forward, and those by which the receiver knows what it got.
+// Builds the headers of a delivery: the headers that the client asked to forward, and those that identify the message
+// to the receiver.
 import type { HeaderMap } from '../domain/message.js';
 
-/** Header of the nominal time of an occurrence. */
+/** Header with the nominal time of an occurrence. */
 const OCCURRENCE_HEADER = 'Carillon-Occurrence';
 
-/** Header of how deep a message lies in a chain of messages that made it. */
+/** Header with the depth of a message in its chain. */
 export const DEPTH_HEADER = 'Carillon-Depth';
 
 export interface DeliveryHeadersInput {
@@ -20,13 +21,13 @@ export interface DeliveryHeadersInput {
   /** Nominal time of the occurrence. */
   readonly occurrenceAtMs?: number | null;
   readonly idempotencyKey?: string | null;
-  /** How deep it lies in a chain of messages. */
+  /** Depth of the message in its chain. */
   readonly depth?: number;
 }
 
 export type DeliveryHeaders = Readonly<Record<string, string | readonly string[]>>;
 
-/** Never forwarded, in lower case: what belongs to the connection, and what must not be forged. */
+/** Never forwarded, in lower case: headers of the connection, and headers that must not be forged. */
 const NOT_FORWARDED: ReadonlySet<string> = new Set([
   ...['connection', 'content-length', 'expect', 'host', 'http2-settings', 'keep-alive', 'te', 'trailer', 'trailers'],
   ...['transfer-encoding', 'upgrade', '__proto__'],
@@ -38,13 +39,15 @@ const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 const NOT_IN_HEADERS = /[\x00-\x08\x0a-\x1f\x7f]/g;
 const NOT_FORWARDED_PREFIXES = ['proxy-', 'carillon-', 'upstash-telemetry-'] as const;
 
-/** Whether a header may be forwarded to a destination. Names are compared without case. */
+/** Returns whether a header may be forwarded to a destination. Compares names without case. */
 export function isForwardable(name: string): boolean {
   const lower = name.toLowerCase();
   return !NOT_FORWARDED.has(lower) && !NOT_FORWARDED_PREFIXES.some((prefix) => lower.startsWith(prefix));
 }
 
-/** The headers of one attempt. Those that may not be forwarded are left out; a forwarded User-Agent replaces ours. */
+/**
+ * Returns the headers of one attempt, without those that may not be forwarded; a forwarded User-Agent replaces ours.
+ */
 export function buildDeliveryHeaders(input: DeliveryHeadersInput): DeliveryHeaders {
   const result: Record<string, string | readonly string[]> = { 'User-Agent': 'Upstash-QStash' };
   for (const name in input.headers) {
@@ -66,15 +69,18 @@ export function buildDeliveryHeaders(input: DeliveryHeadersInput): DeliveryHeade
   return result;
 }
 
-/** The canonical case of a header name: `x-order-id` becomes `X-Order-Id`. */
+/** Returns the canonical case of a header name: `x-order-id` becomes `X-Order-Id`. */
 export function canonicalHeaderName(name: string): string {
   const lower = name.toLowerCase();
-  // The one that nearly every message has.
+  // Nearly every message has this one.
   if (lower === 'content-type') return 'Content-Type';
   return lower.replace(/(^|-)([a-z])/g, (part) => part.toUpperCase());
 }
 
-/** Headers with canonical names; values of names that differ in case only are joined. For answers, whose names come in lower case. */
+/**
+ * Returns headers with canonical names; joins the values of names that differ only in case. For answers, whose names
+ * are in lower case.
+ */
 export function canonicalHeaders(headers: HeaderMap): HeaderMap {
   const result = new Map<string, readonly string[]>();
   for (const [name, values] of Object.entries(headers)) {
@@ -85,9 +91,9 @@ export function canonicalHeaders(headers: HeaderMap): HeaderMap {
 }
 
 /**
- * A text as the characters of its UTF-8 bytes, which is how header values travel. Texts that come in by JSON (batch items)
- * need this once, when they are accepted; values of real HTTP headers are in that form already. What no header can carry
- * (line breaks, NUL, other control characters) becomes a blank.
+ * Returns a text as the characters of its UTF-8 bytes, which is how header values are transmitted. Texts from JSON
+ * (batch items) need this once, when they are accepted; values of real HTTP headers have that form already. Characters
+ * that no header can carry (line breaks, NUL, other control characters) become blanks.
  */
 export function toHeaderBytes(text: string): string {
   if (PRINTABLE_ASCII.test(text)) return text;

@@ -1,8 +1,8 @@
-// Signs deliveries: the Upstash-Signature header, an HS256 JWT that the receiver checks against the URL and the body it got.
+// Signs deliveries: the Upstash-Signature header, an HS256 JWT that the receiver verifies against the URL and the body.
 import { createHmac, createSecretKey, hash, randomUUID, type KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 
-/** How long a signature is valid, from the second it was made. */
+/** How long a signature is valid, counted from its creation. */
 export const SIGNATURE_VALID_S = 300;
 
 const HEADER_PART = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url');
@@ -19,17 +19,17 @@ export interface SignatureInput {
   readonly tokenId?: string;
 }
 
-// Making the key object costs as much as signing with it.
+// Creating the key object costs as much as signing with it.
 const keyObjects = new LRUCache<string, KeyObject>({ max: MAX_KEPT_KEYS });
 
 /**
- * The compact JWT for one attempt; every attempt is signed anew. `nbf` is 0 and `iat` is rounded down, so that a receiver
- * whose clock is behind does not find the token to be from the future.
+ * Returns the compact JWT for one attempt; every attempt is signed again. `nbf` is 0 and `iat` is rounded down, so that
+ * a receiver whose clock is behind does not reject the token as not yet valid.
  */
 export function signDelivery(input: SignatureInput): string {
   const issuedAtS = Math.floor(input.nowMs / 1000);
   const tokenId = input.tokenId ?? randomUUID();
-  // A 32-byte hash in base64url is 43 characters and one of padding, which the hosted service sends.
+  // A 32-byte hash in base64url has 43 characters and one of padding, which the hosted service sends.
   const bodyHash = `${hash('sha256', input.body, 'base64url')}=`;
   const claims =
     `{"iss":"Upstash","sub":${JSON.stringify(input.url)},"exp":${issuedAtS + SIGNATURE_VALID_S},"nbf":0,"iat":${issuedAtS},` +

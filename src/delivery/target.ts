@@ -1,11 +1,11 @@
-// Takes a destination URL apart into what a connection and a request line need, and remembers the ones used lately.
+// Splits a destination URL into the parts that a connection and a request line need, and caches recent ones.
 import { LRUCache } from 'lru-cache';
 import { parseUrl } from '../domain/url.js';
 
 export interface Target {
-  /** Scheme, host and port; what a connection is opened to. */
+  /** Scheme, host and port: the origin to connect to. */
   readonly origin: string;
-  /** Lower-case host name or address, without port and final dot; what limits per host count by. */
+  /** Lower-case host name or address, without port and final dot; limits per host count by it. */
   readonly host: string;
   /** Path and query of the request line. */
   readonly path: string;
@@ -14,7 +14,9 @@ export interface Target {
 const MAX_TARGETS = 512;
 const targets = new LRUCache<string, Target>({ max: MAX_TARGETS });
 
-/** The parts of an absolute http or https URL; null for anything else. The fragment, which is never sent, is dropped. */
+/**
+ * Returns the parts of an absolute http or https URL; null for anything else. Drops the fragment, which is never sent.
+ */
 export function parseTarget(url: string): Target | null {
   const known = targets.get(url);
   if (known !== undefined) return known;
@@ -31,8 +33,8 @@ export function parseTarget(url: string): Target | null {
 }
 
 /**
- * The host of a URL without its port: many services of one machine are one host, by whatever ports they go. One name is one host, whatever
- * address it has. '' for an unreadable URL, which fails its attempt by itself.
+ * Returns the host of a URL without its port: all services on one machine count as one host, whatever their ports. One
+ * name is one host, whatever its addresses. Returns '' for an invalid URL, whose attempt fails anyway.
  */
 export function hostOf(url: string): string {
   return parseTarget(url)?.host ?? '';

@@ -1,32 +1,32 @@
-// Keeps the deliveries under way for one tenant within a share, so that no tenant's work takes a node's whole capacity.
+// Limits the deliveries in flight for one tenant to a share, so that no tenant takes a node's whole capacity.
 //
-// A tenant that is alone may hold nearly all places. Some stay in reserve, because calls that hang cannot be taken back: whoever comes next
-// needs places at once. While others hold places, a tenant may hold no more than are free (as a host, host-limiter.ts), so shares shrink as
-// places become scarce, and a tenant that holds none gets one.
+// A single tenant may use nearly all permits. Some stay in reserve, because hanging calls cannot be revoked and the
+// next tenant needs permits at once. While other tenants use permits, a tenant may use no more than are free (like a
+// host in host-limiter.ts), so shares shrink as permits become scarce, and a tenant without deliveries gets one.
 
 import type { ProcessTime } from '../domain/clock.js';
 
 export interface TenantLimits {
-  /** Places for all tenants together: a node's slots. */
+  /** Capacity for all tenants together: the permits of the node's semaphore. */
   readonly capacity: number;
-  /** Most deliveries under way for one tenant. */
+  /** Most deliveries in flight for one tenant. */
   readonly perTenant: number;
 }
 
 interface Tenant {
   running: number;
-  /** When a delivery of its ended last, or the first one began. */
-  heardAtMs: number;
+  /** When a delivery of the tenant ended last, or the first one started. */
+  lastEndAtMs: number;
 }
 
-/** A tenth of the places stays free of any one tenant, and of few places some. */
+/** A tenth of the permits stays free of any one tenant, and of few permits at least some. */
 const RESERVED_SHARE = 0.1;
 const MIN_RESERVED = 4;
 
 export class TenantLimiter {
   readonly #capacity: number;
   readonly #perTenant: number;
-  /** What a tenant may hold while no other holds any. */
+  /** How many permits a tenant may use while no other tenant uses any. */
   readonly #alone: number;
   readonly #tenants = new Map<number, Tenant>();
   readonly #time: Pick<ProcessTime, 'monotonicMs'>;
@@ -40,11 +40,11 @@ export class TenantLimiter {
     this.#time = time;
   }
 
-  /** Takes a place. False when the tenant's share is used up. */
+  /** Admits a delivery. Returns false when the tenant's share is used up. */
   tryEnter(tenantId: number): boolean {
     const tenant = this.#tenants.get(tenantId);
     if (tenant === undefined) {
-      this.#tenants.set(tenantId, { running: 1, heardAtMs: this.#time.monotonicMs() });
+      this.#tenants.set(tenantId, { running: 1, lastEndAtMs: this.#time.monotonicMs() });
     } else if (this.#hasShare(tenant.running)) {
       tenant.running += 1;
     } else {
@@ -54,29 +54,29 @@ export class TenantLimiter {
     return true;
   }
 
-  /** Returns a place. A tenant that holds none is forgotten. */
+  /** Frees the capacity of a delivery. Drops a tenant without deliveries. */
   leave(tenantId: number): void {
     const tenant = this.#tenants.get(tenantId);
     if (tenant === undefined) throw new Error(`invariant violated: left tenant ${tenantId} without having entered`);
-    tenant.heardAtMs = this.#time.monotonicMs();
+    tenant.lastEndAtMs = this.#time.monotonicMs();
     tenant.running -= 1;
     this.#total -= 1;
     if (tenant.running === 0) this.#tenants.delete(tenantId);
   }
 
-  /** Deliveries under way for a tenant. */
+  /** Returns the deliveries in flight for a tenant. */
   running(tenantId: number): number {
     return this.#tenants.get(tenantId)?.running ?? 0;
   }
 
-  /** For how long no delivery of a busy tenant has ended, in milliseconds; 0 for an idle one. */
+  /** Returns for how long no delivery of a busy tenant has ended, in milliseconds; 0 for an idle one. */
   quietMs(tenantId: number): number {
     const tenant = this.#tenants.get(tenantId);
-    return tenant === undefined ? 0 : this.#time.monotonicMs() - tenant.heardAtMs;
+    return tenant === undefined ? 0 : this.#time.monotonicMs() - tenant.lastEndAtMs;
   }
 
-  #hasShare(held: number): boolean {
-    if (held === this.#total) return held < this.#alone;
-    return held < this.#perTenant && held < this.#capacity - this.#total;
+  #hasShare(used: number): boolean {
+    if (used === this.#total) return used < this.#alone;
+    return used < this.#perTenant && used < this.#capacity - this.#total;
   }
 }

@@ -1,9 +1,9 @@
-// Decides what an attempt's result means for its message: delivered, to be tried again and when, or failed for good.
+// Decides what an attempt's result means for its message: delivered, retried at a time, or failed for good.
 
 import { nextRetry } from './retry-policy.js';
 import type { Message } from './message.js';
 
-/** What came back from the destination. */
+/** The result of the call to the destination. */
 export type AttemptResult =
   | {
       readonly kind: 'response';
@@ -17,7 +17,10 @@ export type Verdict =
   | { readonly state: 'pending'; readonly nextAttemptAtMs: number }
   | { readonly state: 'failed' };
 
-/** `attempt` counts from 1; `chance` in [0, 1) spreads the default delays. Nothing is tried again sooner than after `leastDelayMs`. */
+/**
+ * Returns the verdict on an attempt. `attempt` counts from 1; `random` in [0, 1) spreads the default delays. No retry
+ * is scheduled sooner than `leastDelayMs`.
+ */
 export function judge(
   message: Pick<Message, 'maxRetries' | 'retryDelay'>,
   attempt: number,

@@ -1,13 +1,14 @@
-// How a cancel and a delivery that is about to begin meet, without a question to a server in each delivery.
+// The times by which a cancel and a starting delivery agree, without a request to a server in each delivery.
 
 /**
- * A delivery begins within this time of when the node claimed the message or read its row, in milliseconds; after a longer wait (for a place
- * at its host, in a process that stood still) the node reads the row again first.
+ * A delivery starts within this time after the node claimed the message or read its row, in milliseconds. After a
+ * longer wait (for its host's limit, in a process that was suspended) the node reads the row again first.
  */
 export const RECHECK_AFTER_MS = 1_000;
 
 /**
- * A cancel that finds its message claimed waits until the claim ended, and at most for this long after its commit: by then the call has begun,
- * or whoever holds the claim reads that it is canceled. More than the recheck by what the processes' clocks may differ in pace, and then some.
+ * A cancel that finds its message claimed waits until the claim ended, and at most this long after its commit: by then
+ * the call has started, or the claiming node reads that the message is canceled. Exceeds the recheck by more than the
+ * difference in rate between two processes' clocks.
  */
 export const CANCEL_WAIT_MS = RECHECK_AFTER_MS + 500;

@@ -1,19 +1,22 @@
-// Time as an argument: the only things that may be asked for the time or for a delay, made in compose and handed on.
+// Time as an argument: the only sources of time and delays, created in compose and passed on.
 
 export interface Clock {
-  /** Milliseconds since the epoch by Redis's clock, as well as this node knows it; whole or fractional. */
+  /** Returns milliseconds since the epoch by this node's estimate of Redis's clock; whole or fractional. */
   nowMs(): number;
 }
 
-/** This process's own time: it never steps back, and tells nothing of anybody else's. Leases are trusted by it. */
+/**
+ * This process's own clock: it never steps back and is unrelated to other processes' clocks. Trust in leases is
+ * measured by it.
+ */
 export interface ProcessTime {
-  /** Milliseconds since some moment; fractional. */
+  /** Returns milliseconds since an arbitrary moment; fractional. */
   monotonicMs(): number;
-  /** Calls once after a delay in milliseconds, unless canceled before. */
+  /** Calls back once after a delay in milliseconds, unless canceled before. */
   after(delayMs: number, call: () => void): Cancel;
 }
 
 export type Cancel = () => void;
 
-/** Random bytes on demand, handed on like the clock. */
+/** Returns random bytes; passed on like the clock. */
 export type RandomBytes = (bytes: number) => Uint8Array;

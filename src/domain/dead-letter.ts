@@ -1,4 +1,4 @@
-// The id by which clients name a dead letter: when it failed, and which message it is.
+// The id of a dead letter in the API: the time of its failure, and its message.
 
 import type { MessageId } from './ids.js';
 
@@ -8,7 +8,7 @@ export function deadLetterId(failedAtMs: number, id: MessageId): string {
   return `${Math.ceil(failedAtMs)}-${id}`;
 }
 
-/** The message of a dead letter's id; null when it cannot be one. */
+/** Returns the message of a dead letter's id; null when the text is no such id. */
 export function messageOfDeadLetter(text: string): MessageId | null {
   return DEAD_LETTER_ID.exec(text)?.[1] ?? null;
 }

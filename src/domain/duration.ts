@@ -1,4 +1,5 @@
-// Reads and writes durations as clients send them: `10s`, `1d10h30m`, `1.5s`, a bare number of seconds, and Go's `6m5.5s`.
+// Parses and formats durations as clients send them: `10s`, `1d10h30m`, `1.5s`, a bare number of seconds, and Go's
+// `6m5.5s`.
 import { CarillonError, type ErrorCode } from './errors.js';
 
 export const SECOND_MS = 1000;
@@ -6,9 +7,9 @@ export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** A duration is a short thing to write; a longer text is a mistake and is not worth scanning. */
+/** Durations are short; a longer text is a mistake and is not scanned. */
 const MAX_DURATION_LENGTH = 64;
-/** Beyond this (about 3,000 years) a sum of milliseconds means nothing any more. */
+/** Beyond this (about 3,000 years) a sum of milliseconds is meaningless. */
 const MAX_DURATION_MS = 1e14;
 
 const UNIT_MS: ReadonlyMap<string, number> = new Map([
@@ -28,9 +29,9 @@ const GO_UNIT_MS: ReadonlyMap<string, number> = new Map([
 ]);
 
 export interface DurationOptions {
-  /** A number without a unit counts seconds. Default: a unit is required. */
+  /** Accepts a number without a unit as seconds. Default: a unit is required. */
   readonly bareSeconds?: boolean;
-  /** Also `ms`, `us` and `ns`, as Go prints durations. */
+  /** Also accepts `ms`, `us` and `ns`, as Go prints durations. */
   readonly goUnits?: boolean;
   readonly minMs?: number;
   readonly maxMs?: number;
@@ -39,9 +40,11 @@ export interface DurationOptions {
 }
 
 /**
- * Reads a duration, rounded to whole milliseconds.
+ * Parses a duration, rounded to whole milliseconds.
+ *
  * @param what names the header or field in the error text, e.g. `Upstash-Delay`.
- * @throws CarillonError when the text is no duration or lies outside `minMs`..`maxMs`.
+ *
+ * @throws CarillonError when the text is no duration or is outside `minMs`..`maxMs`.
  */
 export function parseDuration(text: string, what: string, options: DurationOptions = {}): number {
   const units = options.goUnits === true ? GO_UNIT_MS : UNIT_MS;
@@ -80,7 +83,7 @@ export function parseDuration(text: string, what: string, options: DurationOptio
   return roundedMs;
 }
 
-/** Writes whole milliseconds in the form `parseDuration` reads without options: `1d10h30m`, `1.5s`, `0s`. */
+/** Formats whole milliseconds in the form that `parseDuration` reads without options: `1d10h30m`, `1.5s`, `0s`. */
 export function formatDuration(durationMs: number): string {
   let restMs = Math.round(durationMs);
   let text = '';

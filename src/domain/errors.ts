@@ -1,4 +1,5 @@
-// The one error type that may reach a user: a stable code, and a text that says what was wrong, what was expected, where.
+// The only error type that may reach a user: a stable code, and a text that names the error, the expected value and the
+// location.
 
 /** Stable codes. Each has its HTTP status in api/error-status.ts; a code without one does not compile. */
 export type ErrorCode =
@@ -35,7 +36,7 @@ export class CarillonError extends Error {
   }
 }
 
-/** For states that our own code must never reach. It names a bug in Carillon, not a mistake of the caller. */
+/** Throws when our own code reaches an impossible state: a bug in Carillon, not a mistake of the caller. */
 export function invariant(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Error(`invariant violated: ${message}`);
 }

@@ -1,4 +1,4 @@
-// What is known about a schedule around a moment, as far as `explain` looks at it.
+// The facts about a schedule around a moment that `explain` uses.
 
 import type { MessageId } from './ids.js';
 import type { AttemptRecord, Run } from './run.js';
@@ -8,7 +8,7 @@ export interface ScheduleChange {
   readonly atMs: number;
   readonly generation: number;
   readonly change: 'created' | 'edited' | 'paused' | 'resumed' | 'deleted' | 'ended';
-  /** The expression from then on; null where the log does not have it. */
+  /** The expression from then on; null when the log does not have it. */
   readonly cron: string | null;
   readonly timeZone: string | null;
 }
@@ -19,7 +19,7 @@ export interface OccurrenceRecord extends Omit<
   | ('kind' | 'scheduleId' | 'idempotencyKey' | 'sourceId' | 'labels')
   | ('destination' | 'method' | 'lastHeaders' | 'lastBody')
 > {
-  /** It waits for the one before. */
+  /** Whether it waits for the occurrence before it. */
   readonly isHeld: boolean;
 }
 
@@ -28,32 +28,32 @@ export type FailedAttempt = Pick<AttemptRecord, 'attempt' | 'startedAtMs' | 'end
 export interface ShardGrant {
   readonly shard: number;
   readonly epoch: number;
-  /** The process that it was granted to last. */
+  /** The process to which it was granted last. */
   readonly node: string | null;
   readonly grantedAtMs: number | null;
 }
 
 export interface ExplainFacts {
-  /** The moment that is asked about. */
+  /** The moment to explain. */
   readonly atMs: number;
   readonly nowMs: number;
   /** Null when it is deleted. */
   readonly schedule: Schedule | null;
-  /** The oldest first, as far back as they are kept. */
+  /** The oldest first, as far back as they are stored. */
   readonly changes: readonly ScheduleChange[];
   readonly record: OccurrenceRecord | null;
   readonly attempts: readonly FailedAttempt[];
   readonly before: OccurrenceRecord | null;
   /** Of the schedule's shard. */
   readonly shard: ShardGrant | null;
-  /** Records are kept for so long. */
+  /** How long records are kept. */
   readonly retentionMs: number;
   readonly misfireGraceMs: number;
 }
 
-/** Something that was looked at, and what it shows. */
+/** A fact and what it shows. */
 export interface Evidence {
-  /** Null where it is of no one moment. */
+  /** Null when it has no single moment. */
   readonly atMs: number | null;
   readonly text: string;
 }
@@ -80,12 +80,12 @@ export interface Explanation {
   readonly verdict: Verdict;
   /** A sentence or two. */
   readonly text: string;
-  /** The nominal time that the moment is about; null when there is none. */
+  /** The nominal time at the moment; null when there is none. */
   readonly nominalAtMs: number | null;
   readonly messageId: MessageId | null;
-  /** The nearest nominal times before and after the moment, of the expression that was in force. */
+  /** The nearest nominal times before and after the moment, by the expression that was in force. */
   readonly beforeAtMs: number | null;
   readonly afterAtMs: number | null;
-  /** In the order of time, as far as each has one. */
+  /** In chronological order, as far as each has a time. */
   readonly evidence: readonly Evidence[];
 }

@@ -1,30 +1,30 @@
-// Tells what an occurrence's record says: whether it ran, how late, because of what, or why it was left out. Pure.
+// Explains an occurrence by its record: whether it ran, how late, why, or why it was skipped. Pure.
 
 import type { Evidence, ExplainFacts, FailedAttempt, OccurrenceRecord, Verdict } from './explain-facts.js';
 import { fromNowOn, instant, latency } from './explain-words.js';
 import { toWireMessageId } from './ids.js';
 import { skipKind } from './occurrence.js';
 
-/** Less than this after its due time is on time. */
+/** Deliveries that start less than this after their due time are on time. */
 const ON_TIME_MS = 100;
 
-export interface Told {
+export interface Explained {
   readonly verdict: Verdict;
   readonly text: string;
   readonly evidence: readonly Evidence[];
 }
 
-/** The verdict on an occurrence that has a record. */
-export function tellRecord(record: OccurrenceRecord, facts: ExplainFacts): Told {
+/** Returns the verdict on an occurrence that has a record. */
+export function explainRecord(record: OccurrenceRecord, facts: ExplainFacts): Explained {
   switch (record.state) {
     case 'delivered':
-      return tellDelivered(record, facts);
+      return explainDelivered(record, facts);
     case 'failed':
-      return tellFailed(record, facts);
+      return explainFailed(record, facts);
     case 'pending':
-      return tellPending(record, facts);
+      return explainPending(record, facts);
     case 'skipped':
-      return tellSkipped(record, facts);
+      return explainSkipped(record, facts);
     case 'canceled':
       return {
         verdict: 'canceled',
@@ -34,14 +34,14 @@ export function tellRecord(record: OccurrenceRecord, facts: ExplainFacts): Told 
   }
 }
 
-function tellDelivered(record: OccurrenceRecord, facts: ExplainFacts): Told {
+function explainDelivered(record: OccurrenceRecord, facts: ExplainFacts): Explained {
   const startedAtMs = record.startedAtMs ?? record.endedAtMs ?? record.dueAtMs;
   const lateMs = startedAtMs - record.dueAtMs;
   const isLate = lateMs >= ON_TIME_MS;
   const causes = isLate ? causesOf(record, startedAtMs, facts) : [];
   const because = causes.length === 0 ? '' : `, because ${causes.map(({ because: cause }) => cause).join(', and ')}`;
   const tries = record.attempts > 1 ? ` at attempt ${record.attempts}` : '';
-  // What a late success corrected.
+  // The state that a late success corrected.
   const before = record.reason === null ? '' : ` It had been ${record.reason}.`;
   const answer = `It was answered ${record.lastStatus ?? 'well'}${tries}${on(record.endedAtMs)}.${before}`;
   return {
@@ -51,7 +51,7 @@ function tellDelivered(record: OccurrenceRecord, facts: ExplainFacts): Told {
   };
 }
 
-function tellFailed(record: OccurrenceRecord, facts: ExplainFacts): Told {
+function explainFailed(record: OccurrenceRecord, facts: ExplainFacts): Explained {
   const list = record.isDeadLetter ? 'It is among the dead letters' : 'It is not among the dead letters any more';
   return {
     verdict: 'failed',
@@ -60,7 +60,7 @@ function tellFailed(record: OccurrenceRecord, facts: ExplainFacts): Told {
   };
 }
 
-function tellPending(record: OccurrenceRecord, facts: ExplainFacts): Told {
+function explainPending(record: OccurrenceRecord, facts: ExplainFacts): Explained {
   const { nowMs, before } = facts;
   if (record.isHeld) {
     const evidence = before === null ? [] : [theOneBefore(before)];
@@ -85,12 +85,12 @@ function tellPending(record: OccurrenceRecord, facts: ExplainFacts): Told {
   }
   return {
     verdict: 'due',
-    text: `It has been due for ${latency(nowMs - record.dueAtMs)}: it is being sent, or waits for a free place of its node or its host.`,
+    text: `It has been due for ${latency(nowMs - record.dueAtMs)}: it is being sent, or waits for the capacity of its node or its host.`,
     evidence: [fired(record), ...grantOf(facts)],
   };
 }
 
-function tellSkipped(record: OccurrenceRecord, facts: ExplainFacts): Told {
+function explainSkipped(record: OccurrenceRecord, facts: ExplainFacts): Explained {
   const { schedule, before } = facts;
   const reason = record.reason ?? '';
   const covers =
@@ -102,7 +102,7 @@ function tellSkipped(record: OccurrenceRecord, facts: ExplainFacts): Told {
             text: `one record stands for all times up to ${instant(record.coversUntilMs)}`,
           },
         ];
-  const told = (why: string, evidence: readonly Evidence[] = []): Told => ({
+  const skippedBecause = (why: string, evidence: readonly Evidence[] = []): Explained => ({
     verdict: 'skipped',
     text: `It did not run: ${why}.`,
     evidence: [...evidence, { atMs: record.createdAtMs, text: `recorded as skipped: ${reason}` }, ...covers],
@@ -111,24 +111,26 @@ function tellSkipped(record: OccurrenceRecord, facts: ExplainFacts): Told {
     case 'edited':
     case 'paused':
     case 'deleted':
-      return told(
+      return skippedBecause(
         `it had been due for ${latency(latenessOf(record))} and was not fired yet when the schedule was ${reason} at ` +
           `${instant(record.createdAtMs)}; nothing is sent by a former definition`,
         grantBefore(record, facts),
       );
     case 'overlap':
-      return told(
+      return skippedBecause(
         'the occurrence before it was still running (overlap policy "skip")',
         before === null ? [] : [theOneBefore(before)],
       );
     case 'overlap_full':
-      return told('as many occurrences as may wait were waiting for the one before already (overlap policy "queue")');
+      return skippedBecause(
+        'as many occurrences as may wait were waiting for the one before already (overlap policy "queue")',
+      );
     case 'key_held':
-      return told(`its work is another message's already: ${reason}`);
+      return skippedBecause(`its work is another message's already: ${reason}`);
     case 'misfire': {
       const lateMs = latenessOf(record);
       const policy = schedule === null ? '' : ` (misfire policy "${schedule.misfire}")`;
-      return told(
+      return skippedBecause(
         `nobody could fire it until ${instant(record.createdAtMs)}, ${latency(lateMs)} late, and what is so late is left out${policy}`,
         grantBefore(record, facts),
       );
@@ -136,7 +138,7 @@ function tellSkipped(record: OccurrenceRecord, facts: ExplainFacts): Told {
   }
 }
 
-/** How long after its nominal time the record was written. */
+/** Returns how long after its nominal time the record was written. */
 function latenessOf(record: OccurrenceRecord): number {
   return record.createdAtMs - (record.occurrenceAtMs ?? record.createdAtMs);
 }
@@ -146,7 +148,10 @@ interface Cause {
   readonly evidence: Evidence;
 }
 
-/** Why an occurrence was late, as far as the record shows: fired late, kept waiting by the one before, or started late. */
+/**
+ * Returns why an occurrence was late, as far as the record shows: fired late, delayed by the one before, or started
+ * late.
+ */
 function causesOf(record: OccurrenceRecord, startedAtMs: number, facts: ExplainFacts): Cause[] {
   const { schedule, before } = facts;
   const nominalAtMs = record.occurrenceAtMs ?? record.dueAtMs;
@@ -165,7 +170,7 @@ function causesOf(record: OccurrenceRecord, startedAtMs: number, facts: ExplainF
   const move = moveWithin(couldStartAtMs, startedAtMs, facts);
   causes.push(
     move ?? {
-      because: 'it waited for a free place of its node or its host',
+      because: 'it waited for the capacity of its node or its host',
       evidence: { atMs: startedAtMs, text: `sent ${latency(startedAtMs - couldStartAtMs)} after it could have been` },
     },
   );
@@ -188,7 +193,7 @@ function firedLate(record: OccurrenceRecord, nominalAtMs: number, facts: Explain
   };
 }
 
-/** The last move of the shard, when it was then. Moves before the last one are not remembered. */
+/** Returns the last move of the shard if it was in this time. Earlier moves are not stored. */
 function moveWithin(fromMs: number, toMs: number, { shard }: ExplainFacts): Cause | null {
   if (shard === null || !isWithin(shard.grantedAtMs, fromMs, toMs)) return null;
   return {

@@ -1,4 +1,4 @@
-// How explanations write times and how long things took.
+// Formats times and durations for explanations.
 
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './duration.js';
 
@@ -6,7 +6,7 @@ export function instant(atMs: number): string {
   return new Date(atMs).toISOString();
 }
 
-/** Exact where it is short, in its two largest units where it is long. */
+/** Formats a duration exactly when it is short, in its two largest units when it is long. */
 export function latency(durationMs: number): string {
   if (durationMs < 10 * SECOND_MS) return `${Math.max(0, Math.round(durationMs))} ms`;
   const parts: string[] = [];

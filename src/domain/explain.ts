@@ -1,21 +1,21 @@
-// Says why a schedule did or did not run at a moment: from the record of the occurrence where there is one, otherwise from the changes that were
-// made to the schedule and from its calendar. Pure: the facts are read by others.
+// Explains why a schedule did or did not run at a moment: by the record of the occurrence if there is one, otherwise by
+// the changes to the schedule and its calendar. Pure: others read the facts.
 //
-// A moment means the second that it lies in, since that is as fine as calendars are.
+// A moment means the second that contains it, the resolution of calendars.
 
 import type { CronExpression } from './cron/expression.js';
 import { nextFire } from './cron/next-fire.js';
 import { previousFire } from './cron/previous-fire.js';
 import type { Evidence, ExplainFacts, Explanation, ScheduleChange, Verdict } from './explain-facts.js';
-import { tellRecord } from './explain-record.js';
+import { explainRecord } from './explain-record.js';
 import { fromNowOn, instant, latency } from './explain-words.js';
 import { expressionOf } from './schedule-change.js';
 import { spreadOffsetMs } from './spread-window.js';
 
-/** A time that has just come is about to be fired. */
+/** A nominal time this recent is about to be fired. */
 const ABOUT_TO_FIRE_MS = 5_000;
 
-/** The second in which a moment lies: its first and last millisecond. */
+/** Returns the second that contains a moment: its first and last millisecond. */
 export function secondOf(atMs: number): { fromMs: number; toMs: number } {
   const fromMs = Math.floor(atMs / 1_000) * 1_000;
   return { fromMs, toMs: fromMs + 999 };
@@ -27,28 +27,28 @@ export function explain(facts: ExplainFacts): Explanation {
   const { record } = facts;
   if (record !== null) {
     const own = record.coversUntilMs === null ? record.occurrenceAtMs : calendar.nominalAtMs;
-    const told = tellRecord(record, facts);
+    const explained = explainRecord(record, facts);
     return answer(
       facts,
       { ...calendar, nominalAtMs: own ?? calendar.nominalAtMs },
-      told.verdict,
-      told.text,
-      told.evidence,
+      explained.verdict,
+      explained.text,
+      explained.evidence,
     );
   }
   const { verdict, text, evidence = [] } = withoutRecord(facts, then, calendar);
   return answer(facts, calendar, verdict, text, evidence);
 }
 
-/** How the schedule stood at the moment, by its log. */
+/** The state of the schedule at the moment, by its log. */
 interface Then {
-  /** `unknown`: its log does not reach back so far. */
+  /** `unknown`: its log does not go back that far. */
   readonly is: 'active' | 'paused' | 'deleted' | 'absent' | 'unknown';
-  /** The change that made it so. */
+  /** The change that led to this state. */
   readonly by: ScheduleChange | null;
   readonly cron: string | null;
   readonly timeZone: string | null;
-  /** Where the grid of an `@every` began. */
+  /** The anchor of an `@every`. */
   readonly anchorMs: number;
 }
 
@@ -77,7 +77,7 @@ function stateAt({ atMs, schedule, changes }: ExplainFacts): Then {
   return { is, by, ...calendar, anchorMs };
 }
 
-/** An edit leaves it as it was. */
+/** An edit does not change it. */
 const STATE_AFTER: Partial<Record<ScheduleChange['change'], Then['is']>> = {
   created: 'active',
   resumed: 'active',
@@ -105,7 +105,7 @@ function calendarAround({ atMs }: ExplainFacts, then: Then): Calendar {
   };
 }
 
-/** Null for an expression of the log that cannot be read any more. */
+/** Returns null for an expression of the log that can no longer be parsed. */
 function expressionThen({ cron, timeZone }: Then): CronExpression | null {
   if (cron === null) return null;
   try {
@@ -115,14 +115,14 @@ function expressionThen({ cron, timeZone }: Then): CronExpression | null {
   }
 }
 
-interface Told {
+interface Explained {
   readonly verdict: Verdict;
   readonly text: string;
   readonly evidence?: readonly Evidence[];
 }
 
-/** Nothing was recorded for the moment. */
-function withoutRecord(facts: ExplainFacts, then: Then, calendar: Calendar): Told {
+/** Explains a moment without a record. */
+function withoutRecord(facts: ExplainFacts, then: Then, calendar: Calendar): Explained {
   const { atMs, nowMs, schedule, retentionMs } = facts;
   if (then.is === 'absent') {
     const createdAtMs = then.by?.atMs ?? schedule?.createdAtMs ?? null;
@@ -155,7 +155,7 @@ function withoutRecord(facts: ExplainFacts, then: Then, calendar: Calendar): Tol
   return withoutReason(facts, then, calendar.nominalAtMs);
 }
 
-function notATime({ atMs, schedule }: ExplainFacts, then: Then, { beforeAtMs, afterAtMs }: Calendar): Told {
+function notATime({ atMs, schedule }: ExplainFacts, then: Then, { beforeAtMs, afterAtMs }: Calendar): Explained {
   const zone = then.timeZone === null ? '' : ` in ${then.timeZone}`;
   const near = [
     beforeAtMs === null ? 'none before it' : `the one before it is ${instant(beforeAtMs)}`,
@@ -169,7 +169,7 @@ function notATime({ atMs, schedule }: ExplainFacts, then: Then, { beforeAtMs, af
   return { verdict: 'not-a-time', text: `${expression} does not name ${instant(atMs)}: ${near}.`, evidence };
 }
 
-function paused({ atMs, nowMs, changes }: ExplainFacts, { by }: Then): Told {
+function paused({ atMs, nowMs, changes }: ExplainFacts, { by }: Then): Explained {
   const resumed = changes.find((change) => change.atMs > atMs && change.change === 'resumed');
   const since = by === null ? '' : ` by the edit at ${instant(by.atMs)}`;
   const until = resumed === undefined ? '' : `, until it was resumed at ${instant(resumed.atMs)}`;
@@ -184,7 +184,7 @@ function paused({ atMs, nowMs, changes }: ExplainFacts, { by }: Then): Told {
   return { verdict: 'paused', text, evidence };
 }
 
-function outOfBounds({ schedule }: ExplainFacts, nominalAtMs: number): Told | null {
+function outOfBounds({ schedule }: ExplainFacts, nominalAtMs: number): Explained | null {
   const { startAtMs = null, endAtMs = null } = schedule ?? {};
   if (startAtMs !== null && nominalAtMs < startAtMs) {
     return { verdict: 'out-of-bounds', text: `It is no occurrence: the schedule starts at ${instant(startAtMs)}.` };
@@ -195,7 +195,7 @@ function outOfBounds({ schedule }: ExplainFacts, nominalAtMs: number): Told | nu
   return null;
 }
 
-function inFuture({ nowMs, schedule }: ExplainFacts, nominalAtMs: number): Told {
+function inFuture({ nowMs, schedule }: ExplainFacts, nominalAtMs: number): Explained {
   if (schedule?.state === 'paused') {
     return { verdict: 'paused', text: 'It will not run unless the schedule is resumed: it is paused.' };
   }
@@ -210,7 +210,7 @@ function inFuture({ nowMs, schedule }: ExplainFacts, nominalAtMs: number): Told 
   };
 }
 
-function notFiredYet({ nowMs, schedule, shard }: ExplainFacts, nominalAtMs: number): Told {
+function notFiredYet({ nowMs, schedule, shard }: ExplainFacts, nominalAtMs: number): Explained {
   const lateMs = nowMs - nominalAtMs;
   if (lateMs < ABOUT_TO_FIRE_MS) return { verdict: 'due', text: 'Its time has just come: it is about to be fired.' };
   const evidence: Evidence[] = [
@@ -231,8 +231,10 @@ function notFiredYet({ nowMs, schedule, shard }: ExplainFacts, nominalAtMs: numb
   };
 }
 
-/** The schedule passed it over without a record: an edit or a resume counts from its own moment on. */
-function withoutReason({ changes }: ExplainFacts, then: Then, nominalAtMs: number): Told {
+/**
+ * Explains a time that the schedule passed over without a record: an edit or a resume counts from its own moment on.
+ */
+function withoutReason({ changes }: ExplainFacts, then: Then, nominalAtMs: number): Explained {
   const later = changes.find(({ atMs, change }) => atMs > nominalAtMs && (change === 'edited' || change === 'paused'));
   if (later === undefined) {
     const text = 'There is no record of it, although it was a time of the schedule as far as is known.';

@@ -1,11 +1,11 @@
-// Reads a date of an HTTP header (RFC 9110, 5.6.7). It is always GMT: Date.parse takes the machine's zone when none is
-// written.
+// Parses a date of an HTTP header (RFC 9110, 5.6.7). It is always GMT: Date.parse assumes the machine's zone when the
+// text has none.
 
 import { daysInMonth } from './cron/civil.js';
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const TIME = '(?<hour>\\d\\d):(?<minute>\\d\\d):(?<second>\\d\\d)';
-/** Some senders leave the zone out, or write it where the form has none; it is the same one anyway. */
+/** Some senders omit the zone, or write it where the form has none; it is GMT anyway. */
 const ZONE = '(?: (?:GMT|UTC))?';
 const DAY_NAME = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
 const LONG_DAY_NAME = '(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day';
@@ -18,10 +18,10 @@ const FORMS = [
   // asctime of C: Sun Nov  6 08:49:37 1994
   new RegExp(`^${DAY_NAME} (?<month>[A-Z][a-z]{2}) (?<day>[ \\d]\\d) ${TIME} (?<year>\\d{4})${ZONE}$`),
 ];
-/** A year of two digits that would lie further ahead is the one a century before. */
+/** A two-digit year too far in the future belongs to the century before. */
 const MAX_YEARS_AHEAD = 50;
 
-/** Returns epoch milliseconds; null for what is no such date, or names a day that does not exist. */
+/** Returns epoch milliseconds; null for a text that is no such date or names a day that does not exist. */
 export function parseHttpDate(text: string, nowMs: number): number | null {
   for (const form of FORMS) {
     const parts = form.exec(text)?.groups;
@@ -34,7 +34,7 @@ function instantOf(parts: Readonly<Record<string, string | undefined>>, nowMs: n
   const number = (name: string): number => Number(parts[name]);
   const month = MONTHS.indexOf(parts.month ?? '');
   const [day, hour, minute, second] = [number('day'), number('hour'), number('minute'), number('second')];
-  // A leap second is allowed there, and is the second after it.
+  // A leap second is allowed there and means the second after it.
   if (month < 0 || hour > 23 || minute > 59 || second > 60) return null;
   const inYear = (year: number): number | null => {
     if (day < 1 || day > daysInMonth(year, month + 1)) return null;

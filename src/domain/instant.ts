@@ -1,11 +1,11 @@
-// Reads a point in time in ISO 8601 with its offset. Every part must exist: Date.parse turns 30 February into 2 March.
+// Parses a time in ISO 8601 with its offset. Every part must exist: Date.parse turns 30 February into 2 March.
 import { daysInMonth } from './cron/civil.js';
 
-/** The time in epoch milliseconds, or what is wrong with the text, to follow "expected a time such as …". */
+/** The time in epoch milliseconds, or what is wrong with the text, to be appended to "expected a time such as …". */
 export type ReadInstant = { readonly atMs: number } | { readonly why: string };
 
 const ISO = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:Z|([+-])(\d\d):?(\d\d))$/i;
-/** The same without its zone, with a blank for the T, or a date alone. */
+/** The same without its zone, with a blank instead of the T, or a date alone. */
 const NEARLY_ISO = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?))?(Z|[+-]\d\d:?\d\d)?$/i;
 const MAX_OFFSET_MINUTES = 14 * 60;
 
@@ -27,7 +27,7 @@ export function readIsoInstant(text: string): ReadInstant {
     return { why: `the offset ${/[+-][\d:]+$/.exec(text)?.[0] ?? ''} is beyond 14 hours` };
   }
   const date = new Date(0);
-  // Not Date.UTC: that takes the years 0 to 99 for those of the last century.
+  // Not Date.UTC, which maps the years 0 to 99 to the last century.
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
   date.setUTCHours(Number(hour), Number(minute), Number(second ?? 0), Number(fraction.slice(0, 3).padEnd(3, '0')));
   return { atMs: date.getTime() - (sign === '-' ? -offset : offset) * 60_000 };

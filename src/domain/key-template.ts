@@ -3,10 +3,10 @@ import { civilFromDay, dayOf, monthOf, weekdayOf, yearOf } from './cron/civil.js
 import type { TimeZone } from './cron/time-zone.js';
 import { CarillonError } from './errors.js';
 
-/** Of the key after the fields are filled in, in UTF-8. */
+/** Maximum size of the expanded key, in UTF-8. */
 export const MAX_KEY_BYTES = 512;
 
-/** The nominal time cut into what a key may use, by the schedule's wall clock. */
+/** The parts of the nominal time that a key may use, by the schedule's wall clock. */
 interface WallTime {
   readonly atMs: number;
   readonly dayNumber: number;
@@ -18,7 +18,7 @@ interface WallTime {
 
 const pad = (value: number, digits = 2): string => String(value).padStart(digits, '0');
 
-/** Each token with the number of characters it always yields. */
+/** Each token with the number of characters that it always yields. */
 const TOKENS: ReadonlyMap<string, { readonly length: number; readonly write: (time: WallTime) => string }> = new Map([
   ['yyyy', { length: 4, write: (time) => pad(time.year, 4) }],
   ['MM', { length: 2, write: (time) => pad(time.month) }],
@@ -41,12 +41,14 @@ export interface KeyTemplate {
 }
 
 /**
- * Reads a key template. Inside braces stand tokens (yyyy MM dd HH mm ss; xxxx and ww for the ISO week), the marks `-_/:.T` and text in single
- * quotes; `{occurrence}` is the nominal time in UTC, ISO 8601. `{{` and `}}` are braces.
+ * Parses a key template. Braces contain tokens (yyyy MM dd HH mm ss; xxxx and ww for the ISO week), the separators
+ * `-_/:.T` and text in single quotes; `{occurrence}` is the nominal time in UTC, ISO 8601. `{{` and `}}` are braces.
  *
- * Times follow the schedule's wall clock. In an hour that the clock shows twice, a wildcard schedule has two occurrences with one local
- * time; `{occurrence}` tells them apart, `{HH:mm}` does not.
- * @throws CarillonError INVALID_REQUEST naming what cannot be read, or when a key would be longer than MAX_KEY_BYTES.
+ * Times follow the schedule's wall clock. In an hour that the clock repeats, a wildcard schedule has two occurrences
+ * with one local time; `{occurrence}` distinguishes them, `{HH:mm}` does not.
+ *
+ * @throws CarillonError INVALID_REQUEST naming the part that cannot be parsed, or when a key would be longer than
+ * MAX_KEY_BYTES.
  */
 export function parseKeyTemplate(text: string, what = 'Carillon-Idempotency-Key'): KeyTemplate {
   const refuse = (why: string): CarillonError => new CarillonError('INVALID_REQUEST', `${what}: ${why}`);
@@ -103,7 +105,7 @@ function readField(
   return { parts, bytes };
 }
 
-/** The key of the occurrence whose nominal time is `occurrenceMs`, by the wall clock of the schedule's zone. */
+/** Returns the key of the occurrence whose nominal time is `occurrenceMs`, by the wall clock of the schedule's zone. */
 export function expandKeyTemplate(template: KeyTemplate, occurrenceMs: number, zone: TimeZone): string {
   const localSecond = Math.floor((occurrenceMs + zone.segmentAt(occurrenceMs).offsetMs) / 1000);
   const dayNumber = Math.floor(localSecond / 86_400);
@@ -119,12 +121,12 @@ export function expandKeyTemplate(template: KeyTemplate, occurrenceMs: number, z
   return template.parts.map((part) => (typeof part === 'string' ? part : part(time))).join('');
 }
 
-/** ISO 8601: weeks begin on Monday and belong to the year that holds their Thursday. */
+/** Returns the ISO 8601 week: weeks start on Monday and belong to the year of their Thursday. */
 function isoWeek(dayNumber: number): { year: number; week: number } {
   const thursday = dayNumber - ((weekdayOf(dayNumber) + 6) % 7) + 3;
   const year = yearOf(civilFromDay(thursday));
   let week = 0;
-  // The week number is how many Thursdays of that year there are up to this one.
+  // The week number is the count of that year's Thursdays up to this one.
   for (let day = thursday; yearOf(civilFromDay(day)) === year; day -= 7) week += 1;
   return { year, week };
 }

@@ -1,27 +1,27 @@
-// What happens to occurrences whose time passed while nobody could fire them: published late, or recorded as skipped.
+// Plans occurrences whose time passed before they could be fired: published late, or recorded as skipped.
 //
-// The actor calls `planFire` whenever a schedule's entry is claimed. Most calls see one occurrence, on time. After an outage there may be
-// hundreds of thousands, so a call plans at most `maxOccurrences` and says where to go on; the actor comes again. Every nominal time is
-// covered by exactly one planned occurrence, however the work is cut into calls, because each decision looks only at the nominal time
-// and the clock, never at how far a call has come.
+// The actor calls `planFire` whenever it claims a schedule's entry. Most calls see one occurrence, on time. After an
+// outage there may be hundreds of thousands, so a call plans at most `maxOccurrences` and returns where to continue;
+// the actor calls again. Every nominal time is covered by exactly one planned occurrence, however the work is split
+// into calls, because each decision depends only on the nominal time and the clock, never on the progress of a call.
 //
-// The missed occurrences (late by more than the grace) fall into an older part that is skipped and a newer part that is published; the
-// policy only says where the border lies. Of a very long older part the newest MAX_SKIPPED_ROWS times get their rows, and what is before
-// them is one row that says up to when it stands.
+// The missed occurrences (late by more than the grace) consist of an older part that is skipped and a newer part that
+// is published; the policy decides only the border between them. In a very long older part the newest MAX_SKIPPED_ROWS
+// times get a row each, and one row with an end time stands for those before.
 import { nextFire } from './cron/next-fire.js';
 import type { CronExpression } from './cron/expression.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS, parseDuration, SECOND_MS } from './duration.js';
 import { CarillonError, invariant } from './errors.js';
 
-/** How late an occurrence may be and still count as on time. */
+/** Greatest lateness of an occurrence that counts as on time. */
 const DEFAULT_MISFIRE_GRACE_MS = MINUTE_MS;
 /** For `all` without a window. */
 export const DEFAULT_MISFIRE_WINDOW_MS = 24 * HOUR_MS;
 const MAX_MISFIRE_WINDOW_MS = 31 * DAY_MS;
-/** Rows for skipped times before the older ones are summed up in one. */
+/** Rows for skipped times; one row sums up the older ones. */
 export const MAX_SKIPPED_ROWS = 200;
 
-/** Of the missed: `skip` publishes none, `once` the latest, `all` those not older than the window. */
+/** Of the missed occurrences, `skip` publishes none, `once` the latest, `all` those not older than the window. */
 export type MisfirePolicy = 'skip' | 'once' | 'all';
 
 export interface Misfire {
@@ -31,7 +31,8 @@ export interface Misfire {
 }
 
 /**
- * Reads `skip`, `once`, `all` or `all; window=6h`, as in the header Carillon-Misfire.
+ * Parses `skip`, `once`, `all` or `all; window=6h`, as in the header Carillon-Misfire.
+ *
  * @throws CarillonError INVALID_REQUEST for anything else.
  */
 export function parseMisfire(text: string, what = 'Carillon-Misfire'): Misfire {
@@ -60,17 +61,17 @@ export function parseMisfire(text: string, what = 'Carillon-Misfire'): Misfire {
 
 export interface PlanFireInput {
   readonly expression: CronExpression;
-  /** Where the grid of an `@every` begins; calendars ignore it. */
+  /** The anchor of an `@every`; calendars ignore it. */
   readonly anchorMs: number;
-  /** The nominal time the schedule stands at; earlier ones are settled. */
+  /** The next nominal time of the schedule; earlier ones are settled. */
   readonly nextFireAtMs: number;
   readonly nowMs: number;
   readonly misfire: Misfire;
   readonly misfireGraceMs?: number;
-  /** The schedule's bounds, inclusive; times outside are no occurrences and leave no rows. */
+  /** The schedule's bounds, inclusive; times outside are no occurrences and create no rows. */
   readonly startAtMs: number | null;
   readonly endAtMs: number | null;
-  /** At most so many planned occurrences are returned; at least 1. */
+  /** Most planned occurrences that are returned; at least 1. */
   readonly maxOccurrences: number;
 }
 
@@ -86,11 +87,11 @@ export type PlannedOccurrence =
 
 export interface FirePlan {
   readonly occurrences: readonly PlannedOccurrence[];
-  /** Not after `nowMs` when the batch was full: plan again. Null: the schedule has no occurrence left. */
+  /** Not after `nowMs` when the batch was full: plan again. Null when the schedule has no occurrence left. */
   readonly nextFireAtMs: number | null;
 }
 
-/** Plans the occurrences from `nextFireAtMs` to `nowMs`, oldest first. Never plans one whose time has not come. */
+/** Plans the occurrences from `nextFireAtMs` to `nowMs`, oldest first. Never plans one in the future. */
 export function planFire(input: PlanFireInput): FirePlan {
   const { nowMs, startAtMs, endAtMs, maxOccurrences } = input;
   invariant(Number.isInteger(maxOccurrences) && maxOccurrences >= 1, 'planFire needs room for one occurrence');
@@ -115,17 +116,23 @@ export function planFire(input: PlanFireInput): FirePlan {
 }
 
 export interface PassedOverInput extends Omit<PlanFireInput, 'misfire' | 'misfireGraceMs' | 'maxOccurrences'> {
-  /** Nominal times that get rows of their own, the newest ones; at least 1. One more row stands for all before them. */
+  /**
+   * Most nominal times that get rows of their own, the newest ones; at least 1. One more row stands for all before
+   * them.
+   */
   readonly maxRows: number;
 }
 
 export interface PassedOver {
   readonly atMs: number;
-  /** Null on a row that stands for its own time alone. */
+  /** Null on a row that stands for a single time. */
   readonly coversUntilMs: number | null;
 }
 
-/** Returns the rows for all times from `nextFireAtMs` to `nowMs`, both included, of a schedule that will not be fired for them any more. */
+/**
+ * Returns the rows for all times from `nextFireAtMs` to `nowMs`, both included, of a schedule that will not be fired
+ * for them.
+ */
 export function planPassedOver(input: PassedOverInput): PassedOver[] {
   const { nowMs, startAtMs, endAtMs, maxRows } = input;
   invariant(Number.isInteger(maxRows) && maxRows >= 1, 'planPassedOver needs room for one row');
@@ -146,7 +153,7 @@ export function planPassedOver(input: PassedOverInput): PassedOver[] {
 
 /** Nominal times of one schedule up to its end. */
 interface Grid {
-  /** The first one strictly after, or null. */
+  /** Returns the first one strictly after, or null. */
   after(atMs: number): number | null;
 }
 
@@ -159,7 +166,7 @@ function gridOf(expression: CronExpression, anchorMs: number, endAtMs: number | 
   };
 }
 
-/** Missed times before this one are skipped, later ones published. */
+/** Returns the border: missed times before it are skipped, later ones published. */
 function skipBorder(input: PlanFireInput, grid: Grid, firstMs: number): number {
   const missedBeforeMs = input.nowMs - (input.misfireGraceMs ?? DEFAULT_MISFIRE_GRACE_MS);
   switch (input.misfire.policy) {
@@ -172,7 +179,10 @@ function skipBorder(input: PlanFireInput, grid: Grid, firstMs: number): number {
   }
 }
 
-/** The latest nominal time before `beforeMs`, given that `firstMs` is one: bisection, so a week of seconds costs some forty steps. */
+/**
+ * Returns the latest nominal time before `beforeMs`, given that `firstMs` is one. Uses bisection, so a week of seconds
+ * costs about forty steps.
+ */
 function lastBefore(grid: Grid, firstMs: number, beforeMs: number): number {
   let foundMs = firstMs;
   let highMs = beforeMs;
@@ -188,14 +198,14 @@ function lastBefore(grid: Grid, firstMs: number, beforeMs: number): number {
   }
 }
 
-/** The last nominal time that the summary row stands for, or null when the skipped times are few enough for a row each. */
+/** Returns the last nominal time of the summary row, or null when every skipped time can have its own row. */
 function endOfSummary(
   grid: Grid,
   { firstMs, skipBeforeMs, maxRows }: { firstMs: number; skipBeforeMs: number; maxRows: number },
 ): number | null {
   if (firstMs >= skipBeforeMs) return null;
   if (timesBetween(grid, firstMs - 1, skipBeforeMs, maxRows + 1) !== null) return null;
-  // Look for an instant after which the skipped times are many enough for the rows, and few enough to list.
+  // Finds an instant after which there are enough skipped times for the rows, and few enough to list.
   let lowMs = firstMs;
   let highMs = skipBeforeMs;
   for (;;) {
@@ -212,7 +222,7 @@ function endOfSummary(
   }
 }
 
-/** The nominal times strictly between, or null when there are `limit` or more. */
+/** Returns the nominal times strictly between, or null when there are `limit` or more. */
 function timesBetween(grid: Grid, afterMs: number, beforeMs: number, limit: number): number[] | null {
   const times: number[] = [];
   for (let atMs = grid.after(afterMs); atMs !== null && atMs < beforeMs; atMs = grid.after(atMs)) {

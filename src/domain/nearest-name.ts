@@ -1,6 +1,6 @@
-// Finds what somebody probably meant who wrote a name that does not exist.
+// Finds the known name that the author of an unknown name probably meant.
 
-/** The known name with the fewest edits from `name`; the first of several. `known` must not be empty. */
+/** Returns the known name with the fewest edits from `name`; the first of several. `known` must not be empty. */
 export function nearestName(name: string, known: readonly string[]): string {
   let best = known[0] ?? '';
   let bestDistance = Infinity;
@@ -13,16 +13,16 @@ export function nearestName(name: string, known: readonly string[]): string {
   return best;
 }
 
-/** The known name with the fewest edits from `name`, if those are at most `maxEdits`; null when none is that near. */
+/** Returns the known name with the fewest edits from `name`, if those are at most `maxEdits`; otherwise null. */
 export function nearestWithin(name: string, known: readonly string[], maxEdits: number): string | null {
-  // A name is no nearer than their lengths differ, which spares most of the comparing.
+  // The distance is at least the difference of the lengths, which saves most comparisons.
   const candidates = known.filter((candidate) => Math.abs(candidate.length - name.length) <= maxEdits);
   if (candidates.length === 0) return null;
   const nearest = nearestName(name, candidates);
   return editDistance(name, nearest) <= maxEdits ? nearest : null;
 }
 
-/** Levenshtein's distance, one row of PostgreSQL at a time. */
+/** Returns Levenshtein's distance, computed row by row. */
 function editDistance(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {

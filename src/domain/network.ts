@@ -1,6 +1,9 @@
-// Addresses and networks as settings name them.
+// Addresses and networks in settings.
 
-/** Whether a text is an IP address, or a network such as 10.0.0.0/8. `familyOf`: 4 or 6 for an address, 0 for anything else. */
+/**
+ * Returns whether a text is an IP address, or a network such as 10.0.0.0/8. `familyOf` returns 4 or 6 for an address, 0
+ * for anything else.
+ */
 export function isAddressOrNetwork(text: string, familyOf: (address: string) => number): boolean {
   const [address = '', bits, ...rest] = text.split('/');
   const family = familyOf(address);

@@ -1,4 +1,4 @@
-// Turns a schedule that is due into messages: which occurrences to publish, skip or hold back, and what each one is.
+// Plans the messages of a due schedule: which occurrences to publish, skip or let wait, and what each one contains.
 
 import { depthOf, withDepth } from './depth.js';
 import { invariant } from './errors.js';
@@ -23,14 +23,17 @@ const OVERLAP = 'overlap';
 const OVERLAP_FULL = 'overlap: too many are waiting';
 const KEY_HELD = 'idempotency key ';
 
-/** The reasons for skipping what was due and not fired yet when its schedule was changed. They are words of the change log too. */
+/**
+ * Reasons for skipping occurrences that were due and not fired yet when their schedule was changed. The change log uses
+ * the same words.
+ */
 export const CHANGE_REASONS = ['edited', 'paused', 'deleted'] as const;
 export type ChangeReason = (typeof CHANGE_REASONS)[number];
 
-/** The reasons for skipping an occurrence, without the keys and messages that their texts may name. */
+/** Kinds of reasons for skipping an occurrence, without the keys and messages in their texts. */
 export const SKIP_KINDS = ['misfire', 'overlap', 'overlap_full', 'key_held', ...CHANGE_REASONS] as const;
 
-/** Which kind the reason on a skipped occurrence's record is. */
+/** Returns the kind of the reason on a skipped occurrence's record. */
 export function skipKind(reason: string): (typeof SKIP_KINDS)[number] {
   if (reason === OVERLAP) return 'overlap';
   if (reason === OVERLAP_FULL) return 'overlap_full';
@@ -38,12 +41,15 @@ export function skipKind(reason: string): (typeof SKIP_KINDS)[number] {
   return CHANGE_REASONS.find((change) => change === reason) ?? 'misfire';
 }
 
-/** The reason why an occurrence is skipped whose work was done under another name; `holder` is the message with its key. */
+/**
+ * Returns the reason for skipping an occurrence whose work another message has done; `holder` is the message with its
+ * key.
+ */
 export function keyHeldReason(key: string, holder: string): string {
   return `${KEY_HELD}"${key}" is held by ${holder}`;
 }
 
-/** What is known of a schedule's unfinished occurrences. */
+/** The known state of a schedule's unfinished occurrences. */
 export interface Unfinished {
   readonly underWay: boolean;
   readonly waiting: number;
@@ -51,19 +57,21 @@ export interface Unfinished {
 
 export interface PlannedMessage {
   readonly message: Message;
-  /** Waits for the occurrence before it. */
+  /** Whether it waits for the occurrence before it. */
   readonly held: boolean;
   readonly skipped: { readonly reason: string; readonly coversUntilMs: number | null } | null;
 }
 
 export interface OccurrencePlan {
   readonly occurrences: readonly PlannedMessage[];
-  /** Null: no occurrence is left. May still be past when there is more to catch up than one step takes. */
+  /** Null when no occurrence is left. May be in the past when there is more to catch up than one step plans. */
   readonly nextFireAtMs: number | null;
   readonly lastFireAtMs: number;
 }
 
-/** Plans the occurrences of an active schedule from its next fire time up to now, by its misfire and overlap policies. */
+/**
+ * Plans the occurrences of an active schedule from its next fire time up to now, by its misfire and overlap policies.
+ */
 export function planOccurrences(
   schedule: Schedule,
   unfinished: Unfinished,
@@ -109,7 +117,10 @@ function skipped(message: Message, reason: string): PlannedMessage {
   return { message, held: false, skipped: { reason, coversUntilMs: null } };
 }
 
-/** The message of the occurrence at a nominal time: due after the schedule's place in its spread window and its delay. */
+/**
+ * Returns the message of the occurrence at a nominal time, due after the schedule's offset in its spread window and its
+ * delay.
+ */
 export function occurrenceMessage(schedule: Schedule, occurrenceAtMs: number, nowMs: number): Message {
   const offsetMs = spreadOffsetMs(String(schedule.tenantId), schedule.id, schedule.windowMs);
   const dueAtMs = occurrenceAtMs + offsetMs + schedule.delayMs;
@@ -126,7 +137,10 @@ export function occurrenceMessage(schedule: Schedule, occurrenceAtMs: number, no
   };
 }
 
-/** The message of a run by hand: due now, off the grid, without the occurrences' keys and policies. `depth`: of the request for it. */
+/**
+ * Returns the message of a manual run: due now, not one of the schedule's times, without the occurrences' keys and
+ * policies. `depth` is the depth of the request.
+ */
 export function manualMessage(
   schedule: Schedule,
   nowMs: number,

@@ -1,14 +1,15 @@
-// What a schedule does when an occurrence falls due while an earlier one is still being delivered.
+// The policy for an occurrence that is due while an earlier one is still being delivered.
 import { CarillonError } from './errors.js';
 
 /** `allow`: both run. `skip`: the later one becomes a skipped row. `queue`: the later one waits. */
 export type OverlapPolicy = 'allow' | 'skip' | 'queue';
 
-/** QStash knows no overlap policy: its schedules just publish. */
+/** QStash has no overlap policy: its schedules always publish. */
 export const DEFAULT_OVERLAP: OverlapPolicy = 'allow';
 
 /**
- * Reads `allow`, `skip` or `queue`, as in the header Carillon-Overlap.
+ * Parses `allow`, `skip` or `queue`, as in the header Carillon-Overlap.
+ *
  * @throws CarillonError INVALID_REQUEST for anything else.
  */
 export function parseOverlap(text: string, what = 'Carillon-Overlap'): OverlapPolicy {

@@ -1,7 +1,8 @@
-// The records of occurrences that were due and not fired yet when their schedule was edited, paused or deleted.
+// Records occurrences that were due and not fired yet when their schedule was edited, paused or deleted.
 //
-// After the change nothing is sent by the former definition, whatever the misfire policy: what was due by it is recorded as skipped, with
-// the change as the reason. An edit that leaves the calendar alone passes nothing over, since the schedule goes on from the same time.
+// After the change nothing is sent by the old definition, whatever the misfire policy: its due occurrences are recorded
+// as skipped, with the change as the reason. An edit that leaves the calendar unchanged passes over nothing, since the
+// schedule continues from the same time.
 
 import { CarillonError } from './errors.js';
 import { MAX_SKIPPED_ROWS, planPassedOver } from './misfire.js';
@@ -9,14 +10,21 @@ import { type ChangeReason, occurrenceMessage, type PlannedMessage } from './occ
 import { expressionOf, type NextState } from './schedule-change.js';
 import type { Schedule } from './schedule.js';
 
-/** Each row carries the schedule's body; the rows of one change, or of one group of changes, carry about so much of it. */
+/**
+ * Each row contains the schedule's body; the rows of one change, or of one group of changes, contain about this much of
+ * it.
+ */
 const BODY_BYTES_MAX = 4 * 2 ** 20;
-/** Rows of one group of changes, shared by its schedules. A schedule that is changed alone has up to MAX_SKIPPED_ROWS. */
+/**
+ * Most rows of one group of changes, shared by its schedules. A schedule that is changed alone has up to
+ * MAX_SKIPPED_ROWS.
+ */
 const GROUP_ROWS_MAX = 2_000;
 
 /**
- * Returns the skipped occurrences of a schedule that is changed at `nowMs`; `next` is its state after the change, null when it is deleted. At most
- * MAX_SKIPPED_ROWS and one that stands for the older ones, fewer for a schedule that is one of `changedTogether`.
+ * Returns the skipped occurrences of a schedule that is changed at `nowMs`; `next` is its state after the change, null
+ * when it is deleted. Returns at most MAX_SKIPPED_ROWS and one that stands for the older ones, fewer for a schedule
+ * that is one of `changedTogether`.
  */
 export function passedOver(
   schedule: Schedule,
@@ -44,7 +52,7 @@ export function passedOver(
       skipped: { reason: change, coversUntilMs },
     }));
   } catch (error) {
-    // A schedule that cannot be read must still be possible to mend or delete; which times it had is not known.
+    // A schedule whose expression cannot be parsed must remain editable and deletable; its times are unknown.
     if (error instanceof CarillonError) return [];
     throw error;
   }

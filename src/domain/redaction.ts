@@ -1,4 +1,5 @@
-// What Upstash-Redact-Fields asks for: bodies and headers that are shown as a hash to all but the receiver, who gets them whole.
+// Applies Upstash-Redact-Fields: bodies and headers that are shown as a hash to everybody but the receiver, who gets
+// them unchanged.
 import { createHash } from 'node:crypto';
 import { CarillonError } from './errors.js';
 
@@ -12,13 +13,15 @@ export interface Redaction {
 export const NO_REDACTION: Redaction = { body: false, allHeaders: false, headers: [] };
 
 const MAX_FIELDS = 100;
-/** A header may be named as the request that sets it has it. */
+/** A header may have the name that the request uses to set it. */
 const SETTING_PREFIX = /^upstash-(?:(?:failure-)?callback-)?forward-(?=.)/;
 const HEADER_FIELD = /^headers?\[\s*([!#$%&'*+.^_`|~0-9A-Za-z-]{1,256})\s*\]$/i;
 
 /**
- * Reads the header: a comma-separated list of `body`, `header` (or `headers`) and `header[Name]`.
- * @throws CarillonError INVALID_REQUEST for anything else: a mistyped field would silently show what had to be hidden.
+ * Parses the header: a comma-separated list of `body`, `header` (or `headers`) and `header[Name]`.
+ *
+ * @throws CarillonError INVALID_REQUEST for anything else: a mistyped field would silently show data that must be
+ * hidden.
  */
 export function parseRedaction(text: string): Redaction {
   let body = false;
@@ -51,24 +54,28 @@ function addName(names: Set<string>, name: string): void {
 }
 
 /**
- * Fields that hide what either hides; null when neither hides anything.
+ * Returns the fields that hide what either argument hides; null when neither hides anything.
+ *
  * @throws CarillonError INVALID_REQUEST when they are too many.
  */
-export function mergeRedactFields(stored: string | null, given: string | null): string | null {
-  if (stored === null || given === null) return stored ?? given;
-  const fields = new Set([stored, given].flatMap((text) => text.split(',').map((field) => field.trim())));
+export function mergeRedactFields(stored: string | null, added: string | null): string | null {
+  if (stored === null || added === null) return stored ?? added;
+  const fields = new Set([stored, added].flatMap((text) => text.split(',').map((field) => field.trim())));
   fields.delete('');
   const merged = [...fields].join(',');
   parseRedaction(merged);
   return merged;
 }
 
-/** The text to show instead of a body, or null when it may be shown. */
+/** Returns the text to show instead of a body, or null when it may be shown. */
 export function redactBody(redaction: Redaction, body: Uint8Array): string | null {
   return redaction.body ? redacted(body) : null;
 }
 
-/** A copy of the headers with redacted values; the same object when nothing is redacted. Names are compared without case. */
+/**
+ * Returns a copy of the headers with redacted values; the same object when nothing is redacted. Compares names without
+ * case.
+ */
 export function redactHeaders(
   redaction: Redaction,
   headers: Readonly<Record<string, readonly string[]>>,

@@ -1,16 +1,17 @@
-// Compiles an Upstash-Retry-Delay expression ("pow(2, retried) * 1000") to a function, with a parser of our own and no eval.
+// Compiles an Upstash-Retry-Delay expression ("pow(2, retried) * 1000") to a function, with its own parser and without
+// eval.
 import { LRUCache } from 'lru-cache';
 import { CarillonError } from './errors.js';
 
-/** Bounds of an expression. They keep parsing, and the recursion over the parsed tree, small for any input. */
+/** Limits of an expression. They keep parsing, and the recursion over the parsed tree, small for any input. */
 export const RETRY_DELAY_LIMITS = { maxLength: 512, maxDepth: 64, maxCachedExpressions: 1000 } as const;
 
-/** The longest delay an expression can give: 24 hours. */
+/** The longest delay of an expression: 24 hours. */
 export const MAX_EXPRESSION_DELAY_MS = 86_400_000;
 
 /**
- * Gives the delay before the next attempt in whole milliseconds, always within [0, 24 h]: a negative or undefined result
- * (NaN, as of 0/0) counts as 0, a larger one as 24 h. `retried` is 0 before the first retry.
+ * Returns the delay before the next attempt in whole milliseconds, always within [0, 24 h]: a negative or undefined
+ * result (NaN, as of 0/0) counts as 0, a larger one as 24 h. `retried` is 0 before the first retry.
  */
 export type RetryDelay = (retried: number) => number;
 
@@ -50,9 +51,10 @@ const BLANK = /[ \t\r\n]*/y;
 const compiled = new LRUCache<string, RetryDelay>({ max: RETRY_DELAY_LIMITS.maxCachedExpressions });
 
 /**
- * Compiles an expression giving milliseconds. Grammar: numbers, the variable `retried`, `+ - * /`, parentheses, unary minus and
- * plus, and pow sqrt abs exp floor ceil round min max. Compiled expressions are kept in a bounded cache, the longest unused one
- * leaving first.
+ * Compiles an expression that yields milliseconds. Grammar: numbers, the variable `retried`, `+ - * /`, parentheses,
+ * unary minus and plus, and pow sqrt abs exp floor ceil round min max. Compiled expressions are cached; the least
+ * recently used one is evicted first.
+ *
  * @throws CarillonError INVALID_REQUEST, with the position (from 1), when the text is not such an expression.
  */
 export function compileRetryDelay(text: string): RetryDelay {

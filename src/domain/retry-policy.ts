@@ -1,10 +1,14 @@
-// Decides what follows a failed attempt: another one, and when, or the end. The rules are those of QStash's public documentation.
+// Decides what follows a failed attempt: a retry at a time, or the end. The rules are those of QStash's public
+// documentation.
 import { parseHttpDate } from './http-date.js';
 import { compileRetryDelay } from './retry-delay-expression.js';
 
 const DAY_MS = 86_400_000;
 
-/** The most that chance adds to a default delay: enough to part a herd that failed together, too little to be seen in whole seconds. */
+/**
+ * The most that jitter adds to a default delay: enough to separate messages that failed together, too little to be
+ * visible in whole seconds.
+ */
 const MAX_JITTER_MS = 1000;
 const MAX_JITTER_FRACTION = 0.05;
 
@@ -27,7 +31,7 @@ export interface FailedAttempt {
   /** Retries allowed after the first attempt. */
   readonly maxRetries: number;
   readonly retryDelayExpression: string | null;
-  /** The receiver's answer with lower-case header names, or null where there was none (refused, reset, timed out). */
+  /** The receiver's answer with lower-case header names; null when there was none (refused, reset, timed out). */
   readonly response: {
     readonly status: number;
     readonly headers: Readonly<Record<string, readonly string[] | undefined>>;
@@ -43,9 +47,10 @@ export type RetryDecision =
   | { readonly kind: 'non-retryable' };
 
 /**
- * What to do after a failed attempt. The delay is the first that applies of: the message's own expression; the receiver's
- * Retry-After, or else the longest of its X-RateLimit-Reset headers (seconds, HTTP date or Go duration; 0 and past dates mean
- * now; unreadable ones and those of more than a day are ignored); the default backoff. It is whole milliseconds within [0, 24 h].
+ * Returns what to do after a failed attempt. The delay is the first that applies of: the message's own expression; the
+ * receiver's Retry-After, or else the longest of its X-RateLimit-Reset headers (seconds, HTTP date or Go duration; 0
+ * and past dates mean now; unreadable ones and those of more than a day are ignored); the default backoff. It is whole
+ * milliseconds within [0, 24 h].
  */
 export function nextRetry(failed: FailedAttempt): RetryDecision {
   if (isNonRetryable(failed.response)) return { kind: 'non-retryable' };
@@ -57,7 +62,10 @@ export function nextRetry(failed: FailedAttempt): RetryDecision {
   return { kind: 'retry', delayMs };
 }
 
-/** The documented backoff after the n-th failure, without spread: min(86,400, e^(2.5 n)) seconds, in whole milliseconds. */
+/**
+ * Returns the documented backoff after the n-th failure, without jitter: min(86,400, e^(2.5 n)) seconds, in whole
+ * milliseconds.
+ */
 export function defaultBackoffMs(attempt: number): number {
   return Math.round(Math.min(DAY_MS, Math.exp(2.5 * attempt) * 1000));
 }
@@ -77,7 +85,8 @@ function expressionDelayMs(expression: string | null, retried: number): number |
   try {
     return compileRetryDelay(expression)(retried);
   } catch {
-    // Expressions are checked when they are accepted. One that no longer compiles must not keep a message from its end.
+    // Expressions are checked when they are accepted. One that no longer compiles must not prevent a message from
+    // ending.
     return null;
   }
 }
@@ -88,7 +97,8 @@ function requestedDelayMs(
 ): number | null {
   const retryAfterMs = usableDelayMs(headers['retry-after']?.[0], nowMs);
   if (retryAfterMs !== null) return retryAfterMs;
-  // Receivers send the resets of several limits at once and do not say which was hit; after the longest all of them are over.
+  // Receivers send the resets of several limits at once without naming the one that was reached; after the longest all
+  // of them are over.
   let longestMs: number | null = null;
   for (const name of RATE_LIMIT_HEADERS) {
     const delayMs = usableDelayMs(headers[name]?.[0], nowMs);
@@ -103,7 +113,7 @@ function usableDelayMs(text: string | undefined, nowMs: number): number | null {
   return delayMs === null || delayMs > DAY_MS ? null : delayMs;
 }
 
-/** A delay from seconds, a Go duration or an HTTP date; null when it is none of them. */
+/** Parses a delay from seconds, a Go duration or an HTTP date; returns null for anything else. */
 function parseResetMs(text: string, nowMs: number): number | null {
   if (text.length > 64) return null;
   if (/^\d+(\.\d*)?$/.test(text)) return Math.ceil(Number(text) * 1000);

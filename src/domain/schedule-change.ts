@@ -1,4 +1,4 @@
-// What saving, pausing and resuming do to a schedule's state and next fire time.
+// Computes a schedule's state and next fire time after saving, pausing and resuming it.
 
 import { nextFireWithin } from './cron/next-fire.js';
 import { parseCronCached } from './cron/parse.js';
@@ -15,7 +15,7 @@ type Calendar = Pick<ScheduleDefinition, 'cron' | 'timeZone' | 'startAtMs' | 'en
 
 type CronText = Pick<ScheduleDefinition, 'cron' | 'timeZone'>;
 
-/** Returns the expression that somebody gives now, with its zone. Throws INVALID_CRON. */
+/** Returns the expression of a new definition, with its zone. Throws INVALID_CRON. */
 export function givenExpression({ cron, timeZone }: CronText): CronExpression {
   return parseCronCached(cron, timeZone === null ? {} : { timeZone });
 }
@@ -26,10 +26,11 @@ export function expressionOf({ cron, timeZone }: CronText): CronExpression {
 }
 
 /**
- * The state of a schedule that is saved at `nowMs`: `existing` is what was there.
- * A paused schedule stays paused. An edit that leaves the calendar alone leaves the next fire time alone, so that it cannot lose
- * an occurrence that is due this moment; any other counts from now, and never again an occurrence that was already fired.
- * Throws INVALID_CRON for an expression that cannot be read or never fires, INVALID_REQUEST when no occurrence lies within the bounds.
+ * Returns the state of a schedule that is saved at `nowMs`; `existing` is the stored one. A paused schedule stays
+ * paused. An edit that leaves the calendar unchanged keeps the next fire time, so that it cannot lose an occurrence
+ * that is due right now; any other edit counts from now, and never repeats an occurrence that was already fired. Throws
+ * INVALID_CRON for an expression that cannot be parsed or never fires, INVALID_REQUEST when no occurrence is within the
+ * bounds.
  */
 export function stateAfterSave(existing: Schedule | null, definition: ScheduleDefinition, nowMs: number): NextState {
   const anchorMs = definition.anchorMs ?? existing?.anchorMs ?? nowMs;
@@ -47,7 +48,7 @@ export function stateAfterSave(existing: Schedule | null, definition: ScheduleDe
   return { state: 'active', nextFireAtMs: next };
 }
 
-/** The state of a schedule that is resumed at `nowMs`: the next time from now, nothing is caught up. */
+/** Returns the state of a schedule that is resumed at `nowMs`: the next time from now; nothing is caught up. */
 export function stateAfterResume(schedule: Schedule, nowMs: number): NextState {
   const next = nextWithin(schedule, {
     anchorMs: schedule.anchorMs,
@@ -78,12 +79,12 @@ function sameCalendar(a: Calendar, b: Calendar): boolean {
   return isSame && isSameAnchor(a, b);
 }
 
-/** An anchor that is not given is the one that is there. */
+/** Returns whether two anchors are equal; an omitted anchor means the existing one. */
 function isSameAnchor(a: Pick<Calendar, 'anchorMs'>, b: Pick<Calendar, 'anchorMs'>): boolean {
   return b.anchorMs === null || a.anchorMs === b.anchorMs;
 }
 
-/** Whether two definitions say the same, so that saving `b` over `a` changes nothing. */
+/** Returns whether two definitions are equal, so that saving `b` over `a` changes nothing. */
 export function sameDefinition(a: ScheduleDefinition, b: ScheduleDefinition): boolean {
   return isSameAnchor(a, b) && a.body.equals(b.body) && comparable(a) === comparable(b);
 }
@@ -103,7 +104,7 @@ function byName([a]: [string, unknown], [b]: [string, unknown]): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** PostgreSQL gives the keys of jsonb back in an order of its own. */
+/** Sorts the keys of an object: PostgreSQL returns the keys of jsonb in an order of its own. */
 function sortedKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortedKeys);
   if (typeof value !== 'object' || value === null) return value;

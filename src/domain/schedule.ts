@@ -4,12 +4,15 @@ import type { DeliveryPolicy, Request } from './message.js';
 import type { MisfirePolicy } from './misfire.js';
 import type { OverlapPolicy } from './overlap.js';
 
-/** `ended`: no occurrence is left before its end. */
+/** `ended`: no occurrence is left before the schedule's end. */
 export type ScheduleState = 'active' | 'paused' | 'ended';
 
-/** What a client says about a schedule; two equal definitions are the same schedule, and an upsert of an equal one changes nothing. */
+/**
+ * A client's definition of a schedule; two equal definitions are the same schedule, and an upsert of an equal one
+ * changes nothing.
+ */
 export interface ScheduleDefinition extends Request, DeliveryPolicy {
-  /** As given, trimmed, with its CRON_TZ= prefix. */
+  /** Verbatim, trimmed, with its CRON_TZ= prefix. */
   readonly cron: string;
   /** From Carillon-Time-Zone; null when the expression's prefix (or UTC) decides. */
   readonly timeZone: string | null;
@@ -22,7 +25,7 @@ export interface ScheduleDefinition extends Request, DeliveryPolicy {
   readonly windowMs: number;
   readonly startAtMs: number | null;
   readonly endAtMs: number | null;
-  /** What `@every` counts from, where the client says so; null: the creation, or what was said before. */
+  /** The anchor of `@every` in the definition; null means the creation, or the previous anchor. */
   readonly anchorMs: number | null;
   /** Template of the occurrences' idempotency keys. */
   readonly keyTemplate: string | null;
@@ -34,7 +37,7 @@ export interface Schedule extends ScheduleDefinition {
   readonly shard: number;
   readonly generation: number;
   readonly state: ScheduleState;
-  /** What `@every` counts from: Carillon-Anchor, or the creation. */
+  /** The anchor of `@every`: Carillon-Anchor, or the creation. */
   readonly anchorMs: number;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
@@ -42,6 +45,6 @@ export interface Schedule extends ScheduleDefinition {
   readonly nextFireAtMs: number | null;
   /** Nominal time of the latest occurrence that was fired or skipped. */
   readonly lastFireAtMs: number | null;
-  /** Why it cannot be fired, while it is active; null or absent when all is well. */
+  /** Why an active schedule cannot be fired; null or absent when it can. */
   readonly error?: string | null;
 }

@@ -1,6 +1,6 @@
-// Many shards in a few characters, for people: "0-84, 86".
+// Formats many shards in a few characters, for people: "0-84, 86".
 
-/** The shards in ascending runs; each once. Empty for none. */
+/** Returns the shards as ascending runs, each shard once; '' for none. */
 export function shardRanges(shards: readonly number[]): string {
   const sorted = [...new Set(shards)].sort((one, other) => one - other);
   const runs: { first: number; last: number }[] = [];

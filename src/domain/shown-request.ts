@@ -1,18 +1,19 @@
-// What anybody but the receiver may see of a request: the only way from a stored request to a view, a list or a callback's body.
+// The part of a request that everybody but the receiver may see: the only way from a stored request to a view, a list
+// or a callback's body.
 //
-// Records that readers get hold a ShownRequest in place of headers, body and callbacks, and only `ShownRequest.of` makes one. So a view
-// that forgets to redact does not compile.
+// Records for readers contain a ShownRequest instead of headers, body and callbacks, and only `ShownRequest.of` creates
+// one. So a view that forgets to redact does not compile.
 import type { CallbackSpec, HeaderMap } from './message.js';
 import { parseRedaction, redactBody, redactHeaders, type Redaction } from './redaction.js';
 
-/** A request as it is delivered, with what is to be hidden of it. */
+/** A request as it is delivered, with the fields to hide. */
 export interface StoredRequest {
   readonly headers: HeaderMap;
   /** Null when it was not read. */
   readonly body: Buffer | null;
   readonly callback: CallbackSpec | null;
   readonly failureCallback: CallbackSpec | null;
-  /** Upstash-Redact-Fields, as given. */
+  /** Upstash-Redact-Fields, verbatim. */
   readonly redact: string | null;
 }
 
@@ -43,7 +44,7 @@ export class ShownRequest {
     );
   }
 
-  /** The same with a body that says more; one that is hidden, or was not read, stays as it is. */
+  /** Returns the same with a completed body; a body that is hidden, or was not read, stays unchanged. */
   withWholeBody(complete: (body: Buffer) => Buffer): ShownRequest {
     if (this.body === null || this.isBodyHidden) return this;
     return new ShownRequest(this.headers, complete(this.body), this.callback, this.failureCallback);

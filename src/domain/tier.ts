@@ -1,4 +1,4 @@
-// How near a piece of work is decides where it waits: in Redis with its payload, in Redis, or in PostgreSQL only.
+// The tier of work: its nearness decides whether it waits in Redis with its payload, in Redis, or only in PostgreSQL.
 
 export type Tier = 'immediate' | 'hot' | 'cold';
 

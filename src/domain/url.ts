@@ -1,7 +1,7 @@
-// Reads URLs. `URL.canParse` must not decide: in Node.js 20 it says no to hosts with Latin-1 letters (`münchen`) once
-// V8 has optimised it.
+// Parses URLs. `URL.canParse` must not decide: in Node.js 20 it returns false for hosts with Latin-1 letters
+// (`münchen`) once V8 has optimized it.
 
-/** The URL, or null for a text that is no absolute URL. */
+/** Returns the URL, or null for a text that is no absolute URL. */
 export function parseUrl(text: string): URL | null {
   try {
     return new URL(text);

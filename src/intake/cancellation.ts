@@ -1,13 +1,16 @@
-// Cancels messages so that an acknowledged cancel means: no call of the message begins from now on.
+// Cancels messages. After an acknowledged cancel no call of the message starts.
 //
-// The cancel is committed first. Then there are three ways in which the message could still be sent, and each is closed before the cancel is
-// confirmed and acknowledged:
-//   - its entry waits in Redis with a payload, which is sent without a look at the row: Redis has to confirm the tombstone. If it does
-//     not, the cancel stays unconfirmed, and asking again completes it;
-//   - its entry has no payload: whoever claims it reads the row. The commit suffices, whether or not Redis can be reached;
-//   - its entry is claimed: the call has begun, or begins only if the row still says so (domain/cancel-times.ts). The cancel waits for the
-//     end of the claim, and for a call that goes on no longer than until it must have begun. A success meanwhile corrects the row, and
-//     then nothing was canceled.
+// The cancel is committed first. Then there are three ways in which the message could still be sent, and each is closed
+// before the cancel is confirmed and acknowledged.
+//
+// The entry waits in Redis with a payload, which is sent without reading the row: Redis must confirm the tombstone. If
+// it does not, the cancel stays unconfirmed, and repeating the request completes it.
+//
+// The entry has no payload: whoever claims it reads the row. The commit suffices, whether or not Redis is available.
+//
+// The entry is claimed: the call has started, or starts only if the row still allows it (domain/cancel-times.ts). The
+// cancel waits for the end of the claim, and for a call in progress no longer than until it must have started. A
+// success meanwhile corrects the row, and then nothing was canceled.
 
 import { CANCEL_WAIT_MS } from '../domain/cancel-times.js';
 import type { Clock, ProcessTime } from '../domain/clock.js';
@@ -19,19 +22,19 @@ import { type Canceled, cancelMessages, confirmCancels } from '../postgres/messa
 import type { Database } from '../postgres/database.js';
 import { lookUntil, releaseHeld } from '../postgres/messages/outcomes.js';
 
-/** So often the cancel asks whether a claim ended. */
-const ASK_EVERY_MS = 50;
-/** By so much may this node's idea of Redis's clock differ from that of who claims. */
+/** Interval at which the cancel checks whether a claim ended. */
+const CHECK_EVERY_MS = 50;
+/** Largest difference between this node's estimate of Redis's clock and that of the claiming node. */
 const CLOCK_TOLERANCE_MS = 2_000;
 
 export interface CancellationSettings {
   readonly idempotencyMs: number;
-  /** A message that was due later than this when it was created has never had a payload in Redis. */
+  /** A message that was due later than this after its creation never had a payload in Redis. */
   readonly payloadWithinMs: number;
   readonly inlineMaxBytes: number;
 }
 
-/** Some cancels are committed and not confirmed. Asking again for the same messages completes them. */
+/** Reports cancels that are committed but not confirmed. Repeating the request for the same messages completes them. */
 export class UnconfirmedCancelError extends CarillonError {
   constructor(
     readonly unconfirmed: number,
@@ -82,7 +85,7 @@ export class Cancellation {
     await this.#releaseAfter(tenantId, canceled);
     const unconfirmed = canceled.filter((message) => !found.has(message.id) && this.#mayHavePayload(message));
     const others = canceled.filter((message) => !unconfirmed.includes(message));
-    await this.#untilBegunOrEnded(others, found);
+    await this.#untilStartedOrEnded(others, found);
     const confirmed = await confirmCancels(
       this.#database,
       tenantId,
@@ -92,7 +95,7 @@ export class Cancellation {
     return confirmed;
   }
 
-  /** Returns what Redis says of each message; nothing of those that it could not be told of. */
+  /** Returns the result of Redis for each message; without those that Redis did not answer for. */
   async #putTombstones(messages: readonly Pick<Canceled, 'id' | 'shard'>[]): Promise<Found> {
     const byShard = new Map<number, MessageId[]>();
     for (const { shard, id } of messages) {
@@ -101,11 +104,11 @@ export class Cancellation {
       else ids.push(id);
     }
     const found = new Map<MessageId, CancelResult>();
-    const tell = async ([shard, ids]: [number, MessageId[]]): Promise<void> => {
+    const cancel = async ([shard, ids]: [number, MessageId[]]): Promise<void> => {
       const results = await this.#enqueuer.cancel(shard, ids);
       results?.forEach((result, index) => found.set(ids[index] ?? '', result));
     };
-    await Promise.all([...byShard].map(tell));
+    await Promise.all([...byShard].map(cancel));
     return found;
   }
 
@@ -114,17 +117,17 @@ export class Cancellation {
     return attempts === 0 && dueAtMs - createdAtMs <= payloadWithinMs && bodyBytes <= inlineMaxBytes;
   }
 
-  /** Waits for the claims of messages, known or possible ones: until they ended, or the call has begun for certain. */
-  async #untilBegunOrEnded(messages: readonly Canceled[], found: Found): Promise<void> {
+  /** Waits for the known and possible claims of messages until they ended or their calls must have started. */
+  async #untilStartedOrEnded(messages: readonly Canceled[], found: Found): Promise<void> {
     const untilMs = this.#time.monotonicMs() + CANCEL_WAIT_MS;
     const dueByMs = this.#clock.nowMs() + CLOCK_TOLERANCE_MS;
     let claimed = messages.filter(({ id }) => found.get(id) === 'in-flight');
-    // Redis knows nothing of a message that is due: it may have been claimed a moment ago, before Redis lost what it was told.
+    // A due message that Redis does not have may have been claimed a moment ago, before Redis lost data.
     let isUnsure = messages.some(
       ({ id, nextAttemptAtMs }) => (found.get(id) ?? 'absent') === 'absent' && nextAttemptAtMs <= dueByMs,
     );
     while ((claimed.length > 0 || isUnsure) && this.#time.monotonicMs() < untilMs) {
-      await this.#pause(ASK_EVERY_MS);
+      await this.#pause(CHECK_EVERY_MS);
       const now = claimed.length === 0 ? new Map() : await this.#putTombstones(claimed);
       if (claimed.some(({ id }) => !now.has(id))) isUnsure = true;
       claimed = claimed.filter(({ id }) => now.get(id) === 'in-flight');

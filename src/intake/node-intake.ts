@@ -1,4 +1,5 @@
-// The intake of a node: commits to PostgreSQL, then tells Redis, then wakes the actor. See intake.ts for what it promises.
+// The intake of a node: commits to PostgreSQL, then enqueues in Redis, then wakes the actor. intake.ts states the
+// contract.
 
 import type { OnSkipped } from '../postgres/schedules/passed-over.js';
 import type { RandomBytes, Clock, ProcessTime } from '../domain/clock.js';
@@ -23,33 +24,36 @@ import { getSchedule } from '../postgres/schedules/schedule-reads.js';
 import { Cancellation } from './cancellation.js';
 import type { DeadLetterRetry, Intake, ScheduleToSave } from './intake.js';
 
-/** Work due later than this can be offered a moment later. */
-const AHEAD_MS = 60_000;
+/** Work due later than this can be enqueued a moment later. */
+const ENQUEUE_LATER_MS = 60_000;
 
 export interface IntakeSettings {
   readonly shards: number;
   readonly tiers: TierBounds;
-  /** Offers due later than this are not made: the sweep will find them. At least as far as any announced horizon. */
+  /** Work due later than this is not enqueued: the sweep will find it. At least as far as any announced horizon. */
   readonly enqueueWithinMs: number;
   readonly inlineMaxBytes: number;
-  /** Payloads that come to Redis later than this after their message was created are not kept. */
+  /** Payloads that arrive in Redis later than this after their message was created are not kept. */
   readonly payloadFreshMs: number;
   readonly idempotencyMs: number;
 }
 
-/** Counts messages that were to be accepted. `failed`: as far as is known; PostgreSQL was unavailable, or refused them. */
+/**
+ * Counts messages by the result of accepting them. `failed` as far as is known: PostgreSQL was unavailable, or refused
+ * them.
+ */
 export type OnAccept = (result: 'accepted' | 'deduplicated' | 'failed', messages: number) => void;
 
 /** Counts messages that were accepted, by how soon they are due. */
 export type OnTier = (tier: Tier, messages: number) => void;
 
-/** What the intake asks of the offers. */
-export type IntakeOffers = Pick<Enqueuer, 'enqueue' | 'enqueueLater' | 'reschedule' | 'cancel'>;
+/** The operations of the enqueuer that the intake uses. */
+export type IntakeEnqueuer = Pick<Enqueuer, 'enqueue' | 'enqueueLater' | 'reschedule' | 'cancel'>;
 
 export class NodeIntake implements Intake {
   readonly #database: Database;
   readonly #recorder: Recorder;
-  readonly #enqueuer: IntakeOffers;
+  readonly #enqueuer: IntakeEnqueuer;
   readonly #clock: Clock;
   readonly #random: RandomBytes;
   readonly #settings: IntakeSettings;
@@ -61,7 +65,7 @@ export class NodeIntake implements Intake {
   constructor(parts: {
     database: Database;
     recorder: Recorder;
-    enqueuer: IntakeOffers;
+    enqueuer: IntakeEnqueuer;
     clock: Clock;
     time: ProcessTime;
     random: RandomBytes;
@@ -113,7 +117,7 @@ export class NodeIntake implements Intake {
       nowMs,
       this.#onSkipped,
     );
-    if (changed) await this.#place(schedule);
+    if (changed) await this.#reschedule(schedule);
     return schedule;
   }
 
@@ -129,7 +133,7 @@ export class NodeIntake implements Intake {
         return paused ? { state: 'paused', nextFireAtMs: null } : next;
       },
       nowMs,
-      onGroup: (placed) => this.#placeAll(tenantId, placed, nowMs),
+      onGroup: (placed) => this.#rescheduleAll(tenantId, placed, nowMs),
       onSkipped: this.#onSkipped,
     });
   }
@@ -192,17 +196,17 @@ export class NodeIntake implements Intake {
   ): Promise<Schedule> {
     const saved = await changeScheduleState(this.#database, { tenantId, id }, decide, this.#nowMs(), this.#onSkipped);
     if (saved === null) throw noSuchSchedule(id);
-    if (saved.changed) await this.#place(saved.schedule);
+    if (saved.changed) await this.#reschedule(saved.schedule);
     return saved.schedule;
   }
 
-  async #place(schedule: Schedule): Promise<void> {
+  async #reschedule(schedule: Schedule): Promise<void> {
     const { shard, tenantId, id, nextFireAtMs, generation } = schedule;
     await this.#enqueuer.reschedule(shard, scheduleEntry(tenantId, id), nextFireAtMs, generation);
   }
 
-  /** Tells the queue of saved schedules; of a new one that fires beyond every horizon it need not know. */
-  async #placeAll(tenantId: number, placed: readonly Placed[], nowMs: number): Promise<void> {
+  /** Moves the entries of saved schedules in Redis; a new schedule that fires beyond every horizon needs none. */
+  async #rescheduleAll(tenantId: number, placed: readonly Placed[], nowMs: number): Promise<void> {
     const untilMs = nowMs + this.#settings.enqueueWithinMs;
     const near = placed.filter(
       ({ generation, nextFireAtMs }) => generation > 1 || (nextFireAtMs !== null && nextFireAtMs <= untilMs),
@@ -219,7 +223,7 @@ export class NodeIntake implements Intake {
     if (message.dueAtMs - nowMs > this.#settings.enqueueWithinMs) return;
     const isImmediate = tierOf(message.dueAtMs, nowMs, this.#settings.tiers) === 'immediate';
     const { id, shard, dueAtMs, createdAtMs } = message;
-    if (!isImmediate && dueAtMs - nowMs > AHEAD_MS) {
+    if (!isImmediate && dueAtMs - nowMs > ENQUEUE_LATER_MS) {
       this.#enqueuer.enqueueLater(shard, { id, dueAtMs, payload: '' });
       return;
     }
@@ -227,7 +231,7 @@ export class NodeIntake implements Intake {
     this.#enqueuer.enqueue(shard, { id, dueAtMs, payload, createdAtMs });
   }
 
-  /** PostgreSQL keeps whole milliseconds. */
+  /** Returns the time in whole milliseconds, as PostgreSQL stores it. */
   #nowMs(): number {
     return Math.ceil(this.#clock.nowMs());
   }

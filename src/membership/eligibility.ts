@@ -1,46 +1,48 @@
-// Who counts for shards: hysteresis, so that a node that comes and goes moves nothing.
+// Decides which members get shards. Hysteresis: a node that leaves and joins repeatedly moves nothing.
 
 import { type Member, nameOf, type RosterView } from './roster.js';
 
-/** Deaths of processes of a name within the remembered time after which it has to wait longer. */
+/** Deaths of processes of a name, within the remembered time, from which its grace period grows. */
 const PATIENCE_DEATHS = 2;
 const MAX_DOUBLINGS = 4;
 const LONGEST_GRACE_MS = 60_000;
-/** A member that has been silent for more heartbeats than that may be dead, and ages no further. */
-const SILENT_BEATS = 2;
+/** The uptime of a member does not grow beyond this many heartbeats without one: it may be dead. */
+const MAX_SILENT_HEARTBEATS = 2;
 
 export interface Patience {
-  /** A node counts for new shards only after this much uptime. */
+  /** A node is eligible for new shards only after this uptime. */
   readonly joinGraceMs: number;
   readonly heartbeatMs: number;
 }
 
 /**
- * Members that the plan may give shards to: those that have been up for `joinGraceMs` (twice as long for each death of
- * their name beyond the first, at most a minute), and those that came within it of the one that has been up longest (unless they keep
- * dying): nodes that start together share from the beginning. Those that are unable to work are left out, unless all are: then it is the
- * stores that are away, and nothing is to move.
+ * Returns the members that the plan may assign shards to: those that have been up for `joinGraceMs` (twice as long for
+ * each death of their name beyond the first, at most a minute), and those that joined within it of the oldest member
+ * (unless they keep dying), so that nodes that start together share from the beginning. Unhealthy members are left out,
+ * unless all are unhealthy: then the stores are unavailable, and no shard must move.
  *
- * Who counts goes on counting while the same members are there: what one heartbeat gave to a node the next does not take back.
+ * A member stays eligible while the same members are present: shards assigned by one heartbeat are not reassigned by
+ * the next.
  */
 export function eligibleMembers(view: RosterView, patience: Patience): string[] {
   const { joinGraceMs } = patience;
   const present = presentMembers(view);
   const uptimeNowMs = uptimeBy(patience);
   const oldestMs = Math.max(0, ...present.map(uptimeNowMs));
-  const counts = (member: Member): boolean => {
+  const isEligible = (member: Member): boolean => {
     const ownGraceMs = graceMs(view.deaths.get(nameOf(member.id)) ?? 0, joinGraceMs);
-    const cameTogether = ownGraceMs === joinGraceMs && oldestMs - uptimeNowMs(member) < joinGraceMs;
-    return cameTogether || uptimeNowMs(member) >= ownGraceMs;
+    const joinedTogether = ownGraceMs === joinGraceMs && oldestMs - uptimeNowMs(member) < joinGraceMs;
+    return joinedTogether || uptimeNowMs(member) >= ownGraceMs;
   };
-  const eligible = present.filter(counts);
+  const eligible = present.filter(isEligible);
   return (eligible.length > 0 ? eligible : present).map((member) => member.id);
 }
 
 /**
- * Members that do not count yet and may be given shards that are free anyway, as those of a node that drains: in a rolling restart the
- * newcomers take over from those that are still to be restarted, instead of all shards going to the last of these. Not those of whose name
- * a process died within the remembered time, which would take shards down with it again; what these have they keep.
+ * Returns the members that are not eligible yet but may be assigned shards that are free anyway, such as those of a
+ * draining node. In a rolling restart the joining nodes then take over from the nodes still to be restarted, instead of
+ * all shards moving to the last of these. Excludes names of which a process died within the remembered time, because it
+ * may die again with its shards; it keeps the shards that it owns.
  */
 export function joining(view: RosterView, eligible: readonly string[]): string[] {
   return presentMembers(view)
@@ -48,22 +50,25 @@ export function joining(view: RosterView, eligible: readonly string[]): string[]
     .filter((id) => !eligible.includes(id) && (view.owners.includes(id) || !view.deaths.has(nameOf(id))));
 }
 
-/** Whether nobody has been up for the join grace yet, whoever of them was there first. */
+/** Returns whether no member has been up for the join grace period, however long the oldest has been up. */
 export function isStarting(view: RosterView, patience: Patience): boolean {
   return presentMembers(view)
     .map(uptimeBy(patience))
     .every((uptimeMs) => uptimeMs < patience.joinGraceMs);
 }
 
-/** By now: what a member said of itself is as old as its last heartbeat, and each node reads it at another moment. */
+/**
+ * Returns the uptime of a member as of now: what it reported is as old as its last heartbeat, and each node reads the
+ * roster at another moment.
+ */
 function uptimeBy({ heartbeatMs }: Patience): (member: Member) => number {
-  return ({ uptimeMs, heardMs }) => uptimeMs + Math.min(heardMs, SILENT_BEATS * heartbeatMs);
+  return ({ uptimeMs, heardMs }) => uptimeMs + Math.min(heardMs, MAX_SILENT_HEARTBEATS * heartbeatMs);
 }
 
 function presentMembers(view: RosterView): readonly Member[] {
-  const staying = view.members.filter((member) => !member.draining);
-  const able = staying.filter((member) => member.able);
-  return able.length > 0 ? able : staying;
+  const present = view.members.filter((member) => !member.draining);
+  const able = present.filter((member) => member.able);
+  return able.length > 0 ? able : present;
 }
 
 function graceMs(deaths: number, joinGraceMs: number): number {

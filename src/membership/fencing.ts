@@ -1,25 +1,25 @@
-// Gives shards new epochs: granted by PostgreSQL, then installed in Redis. Reads nothing of what a shard holds.
+// Gives shards new epochs: granted by PostgreSQL, then installed in Redis. Does not read the entries of a shard.
 
 import type { Logger } from 'pino';
 import { CarillonError } from '../domain/errors.js';
 import type { Abandoned } from '../postgres/shards/epochs.js';
 import type { Fence, ShardQueue } from '../redis/shard-queue.js';
 
-/** PostgreSQL's side: who was granted what. */
+/** Grants epochs in PostgreSQL. */
 export interface EpochAuthority {
-  /** May leave out shards that a transaction of their former owner holds on to. */
+  /** May omit shards that a transaction of their former owner has locked. */
   grant(node: string, shards: readonly number[]): Promise<Map<number, number>>;
-  renew(node: string, held: ReadonlyMap<number, number>): Promise<Map<number, number>>;
+  renew(node: string, epochs: ReadonlyMap<number, number>): Promise<Map<number, number>>;
   supersede(node: string, stored: ReadonlyMap<number, number>): Promise<Map<number, number>>;
-  superseded(held: ReadonlyMap<number, number>): Promise<number[]>;
-  /** Ends transactions of these shards' former owners that stand still; returns what they were. */
+  superseded(epochs: ReadonlyMap<number, number>): Promise<number[]>;
+  /** Ends idle transactions of these shards' former owners; returns them. */
   endAbandoned(shards: readonly number[]): Promise<readonly Abandoned[]>;
 }
 
 export interface Fenced {
-  /** The epochs that hold now, by shard. One that is missing has another owner. */
+  /** The current epochs by shard. A missing shard has another owner. */
   readonly epochs: ReadonlyMap<number, number>;
-  /** Shards whose queue has to be filled again from PostgreSQL. */
+  /** Shards whose queue must be refilled from PostgreSQL. */
   readonly lost: ReadonlySet<number>;
 }
 
@@ -40,8 +40,9 @@ export class Fencing {
   }
 
   /**
-   * Takes shards over, whoever had them: one statement for all, one fence for each. A shard that is missing from the answer is to be tried
-   * again: a transaction of its former owner holds on to it, and is ended here if it stands still.
+   * Acquires shards, whoever owned them: one statement for all, one fence for each. The caller must try again for a
+   * shard that is missing from the answer: a transaction of its former owner has it locked, and is ended here if it is
+   * idle.
    */
   async acquire(shards: readonly number[]): Promise<Fenced> {
     const granted = await this.#authority.grant(this.#node, shards);
@@ -55,24 +56,31 @@ export class Fencing {
 
   async #endAbandoned(shards: readonly number[]): Promise<void> {
     for (const { name, idleMs, ended } of await this.#authority.endAbandoned(shards)) {
-      const what = ended ? 'was ended' : 'could not be ended, and ends by its limit';
-      this.#log.warn({ shards, connection: name, idleMs }, `a transaction of a former owner stood still: it ${what}`);
+      const result = ended ? 'was ended' : 'could not be ended, and ends at its time limit';
+      this.#log.warn(
+        { shards, connection: name, idleMs },
+        `an idle transaction of a former owner blocks shards: it ${result}`,
+      );
     }
   }
 
-  /** New epochs for shards that are this node's in PostgreSQL, under these epochs or later ones. */
-  async renew(held: ReadonlyMap<number, number>): Promise<Fenced> {
-    return this.#install(await this.#authority.renew(this.#node, held));
-  }
-
-  /** Shards whose epoch in PostgreSQL is later than the one they are held by: another node, or an answer that was lost. */
-  superseded(held: ReadonlyMap<number, number>): Promise<number[]> {
-    return this.#authority.superseded(held);
+  /** Grants and installs new epochs for shards that this node owns in PostgreSQL, under these epochs or later ones. */
+  async renew(epochs: ReadonlyMap<number, number>): Promise<Fenced> {
+    return this.#install(await this.#authority.renew(this.#node, epochs));
   }
 
   /**
-   * To be filled again are shards whose state was not there, was written in another run of Redis (lua/fence.lua), or was newer than the
-   * table, as after a backup of PostgreSQL was restored: these are lifted above what Redis has.
+   * Returns the shards whose epoch in PostgreSQL is later than the one given here: another node owns the shard, or an
+   * answer was lost.
+   */
+  superseded(epochs: ReadonlyMap<number, number>): Promise<number[]> {
+    return this.#authority.superseded(epochs);
+  }
+
+  /**
+   * Installs granted epochs in Redis. A shard must be refilled when its state was missing, was written in another run
+   * of Redis (lua/fence.lua), or was newer than PostgreSQL, as after a backup of PostgreSQL was restored. In the last
+   * case its epoch is raised above the one in Redis.
    */
   async #install(granted: ReadonlyMap<number, number>): Promise<Fenced> {
     const epochs = new Map(granted);
@@ -86,7 +94,10 @@ export class Fencing {
     if (newer.size === 0) return { epochs, lost };
     const superseded = await this.#authority.supersede(this.#node, newer);
     if (superseded.size === 0) return { epochs, lost };
-    this.#log.warn({ shards: superseded.size }, 'Redis had newer epochs than PostgreSQL: was a backup restored?');
+    this.#log.warn(
+      { shards: superseded.size },
+      'Redis had newer epochs than PostgreSQL: was a backup of PostgreSQL restored?',
+    );
     await this.#fenceEach(superseded, true, (shard, fence) => {
       if (!fence.installed) return;
       epochs.set(shard, superseded.get(shard) ?? 0);
@@ -96,32 +107,33 @@ export class Fencing {
   }
 
   /**
-   * Gives the shards that could not be reached, as while a master of several is away. Throws when that is so for all, or for any that has to
-   * be filled again: that is not to be forgotten.
+   * Returns the shards whose Redis server could not be reached, as while one of several masters is unavailable. Throws
+   * when none could be reached, and when a shard that must be refilled could not, because the refill must not be
+   * forgotten.
    */
   async #fenceEach(
     epochs: ReadonlyMap<number, number>,
     refill: boolean,
-    told: (shard: number, fence: Fence) => void,
+    onFence: (shard: number, fence: Fence) => void,
   ): Promise<number[]> {
     const all = [...epochs];
     const unreached: number[] = [];
-    const troubles: CarillonError[] = [];
+    const errors: CarillonError[] = [];
     for (let start = 0; start < all.length; start += FENCES_AT_ONCE) {
       await Promise.all(
         all.slice(start, start + FENCES_AT_ONCE).map(async ([shard, epoch]) => {
           try {
-            told(shard, await this.#queue.fence(shard, epoch, refill));
+            onFence(shard, await this.#queue.fence(shard, epoch, refill));
           } catch (error) {
             if (!(error instanceof CarillonError)) throw error;
-            troubles.push(error);
+            errors.push(error);
             unreached.push(shard);
           }
         }),
       );
     }
-    const [trouble] = troubles;
-    if (trouble !== undefined && (refill || troubles.length === all.length)) throw trouble;
+    const [first] = errors;
+    if (first !== undefined && (refill || errors.length === all.length)) throw first;
     return unreached;
   }
 }

@@ -1,8 +1,8 @@
-// A node's part in the cluster: a heartbeat that extends its leases and tells the roster, and a plan that it carries out by giving shards
-// it has too many of and taking free ones that are due to it. Nobody takes what somebody holds; the locks decide who tries, the epochs
-// decide who succeeds.
+// A node's membership of the cluster: a heartbeat that extends its leases and updates the roster, and a plan by which
+// it hands over surplus shards and acquires free ones. No node acquires a shard that another node owns. The locks
+// decide who tries, the epochs decide who succeeds.
 //
-// Heartbeats go on while shards are given and taken, which may take as long as the stores do.
+// Heartbeats continue while shards are handed over and acquired, which may take as long as the stores do.
 
 import type { Logger } from 'pino';
 import type { Cancel, ProcessTime } from '../domain/clock.js';
@@ -17,23 +17,23 @@ import type { ShardHolder } from './shard-holder.js';
 import type { ShardLocks } from './shard-locks.js';
 
 export interface MembershipSettings {
-  /** This process: its label and a random end. */
+  /** Identifies this process: its label and a random suffix. */
   readonly id: string;
   readonly name: string;
   readonly leaseMs: number;
   readonly heartbeatMs: number;
-  /** A node counts for new shards only after this much uptime. */
+  /** A node is eligible for new shards only after this uptime. */
   readonly joinGraceMs: number;
-  /** Most shards that a node gives away in one heartbeat, once the cluster has started. */
+  /** Most shards that a node hands over in one heartbeat, once the cluster has started. */
   readonly handoversMax: number;
 }
 
-/** What happened to leases, for those who measure. */
+/** Callbacks for metrics about leases. */
 export interface MembershipEvents {
   readonly onHandedOver: (shards: number, durationMs: number) => void;
   readonly onAcquired: (shards: number, durationMs: number, acquired: readonly number[]) => void;
   readonly onExpired: (shards: number, lost: readonly number[]) => void;
-  /** Shards are about to be given away. */
+  /** Shards are about to be handed over. */
   readonly onHandingOver?: (shards: readonly number[]) => void;
   /** A heartbeat read the roster. */
   readonly onView?: (view: RosterView) => void;
@@ -45,37 +45,40 @@ export interface MembershipParts {
   readonly holder: Pick<ShardHolder, 'owned' | 'stuckFor' | 'acquire' | 'handOver' | 'drop' | 'stop'>;
   readonly channels: Pick<Channels, 'announceFree'>;
   readonly time: ProcessTime;
-  /** Nobody takes shards while PostgreSQL is unavailable: no epoch could be granted. */
+  /** No node acquires shards while PostgreSQL is unavailable: it could not grant an epoch. */
   readonly isPostgresAvailable: () => boolean;
-  /** Whether the Redis server of a shard is available: nobody acquires a shard that cannot be fenced. */
+  /** Whether the Redis server of a shard is available: a node does not acquire a shard that cannot be fenced. */
   readonly isRedisAvailable: (shard: number) => boolean;
-  /** Looks for a sign of life of PostgreSQL, if there was none for `quietMs`, for at most `withinMs`. Does not throw. */
+  /** Probes PostgreSQL if it has not answered for `quietMs`, for at most `withinMs`. Does not throw. */
   readonly probePostgres: (quietMs: number, withinMs: number) => Promise<void>;
   readonly settings: MembershipSettings;
   readonly events: MembershipEvents;
   readonly log: Logger;
 }
 
-/** What is free by the roster and was locked is on its way to somebody else, or a dead owner's lock has yet to end: looks again so soon. */
+/** The delay before the next look at a shard that is free in the roster but locked: another node acquires it. */
 const LOCKED_PAUSE_MS = 100;
-/** What held on to a shard is over by then, or was found to stand still. */
+/** By then the transaction that blocked a shard has ended, or was found to be idle. */
 const GRANT_PAUSE_MS = 30;
-/** A heartbeat that was asked for, as when shards became free, leaves leases alone that one before it just extended: part of a heartbeat. */
+/** A requested heartbeat does not extend leases that were extended within this fraction of a heartbeat. */
 const FRESH_OF_HEARTBEAT = 0.5;
-/** Heartbeats in which the others can say that they are unable too: from when the lock servers have been away for a lease. */
+/**
+ * Heartbeats in which the other nodes can report that they are unhealthy too, counted from when the lock servers have
+ * been unavailable for a lease.
+ */
 const PATIENCE_HEARTBEATS = 3;
-/** The same from when PostgreSQL is unavailable. With the time in which that is noticed this is less than a lease. */
+/** The same, counted from when PostgreSQL became unavailable; with the time to notice it, less than a lease. */
 const POSTGRES_PATIENCE_HEARTBEATS = 2;
-/** PostgreSQL's sign of life is waited for so long, as a part of a lease. */
+/** The time limit of a probe of PostgreSQL, as a fraction of a lease. */
 const PROBE_OF_LEASE = 0.1;
-/** A busy machine may take so long for it, however short the lease. */
+/** Least time limit of a probe: a busy machine may take this long, however short the lease. */
 const MIN_PROBE_MS = 500;
 
 export class Membership {
   readonly #parts: MembershipParts;
   readonly #startedAtMs: number;
   #view: RosterView | null = null;
-  /** Since when PostgreSQL has been out of this node's reach, as far as heartbeats saw. */
+  /** Since when this node cannot reach PostgreSQL, as far as heartbeats noticed. */
   #postgresUnavailableSinceMs: number | null = null;
   #started = false;
   #draining = false;
@@ -83,10 +86,10 @@ export class Membership {
   #heartbeatRunning: Promise<boolean> | null = null;
   #isHeartbeatRequested = false;
   #cancelHeartbeat: Cancel = () => undefined;
-  /** Shards on their way to or from this node: their locks are held without an actor for a while. */
+  /** Shards that are being acquired or handed over: their locks have no actor here for a while. */
   readonly #moving = new Set<number>();
   #rebalancing: Promise<void> | null = null;
-  /** Under way side by side: what one giver let go need not wait until what another gave is taken. */
+  /** Acquisitions run concurrently: those of one former owner need not wait for those of another. */
   readonly #acquisitions = new Set<Promise<unknown>>();
   #isRebalanceRequested = false;
   readonly #settled = new Deferred();
@@ -100,7 +103,7 @@ export class Membership {
     );
   }
 
-  /** What the last heartbeat read; null before the first. */
+  /** The roster that the last heartbeat read; null before the first. */
   get view(): RosterView | null {
     return this.#view;
   }
@@ -109,30 +112,33 @@ export class Membership {
     return this.#draining;
   }
 
-  /** Joins. Resolves when this node has what is due to it, or nothing is yet. */
+  /**
+   * Joins the cluster. Resolves when this node owns the shards that the plan assigns to it, or none are assigned yet.
+   */
   async start(): Promise<void> {
     this.#started = true;
     this.#scheduleHeartbeat(0);
     await this.#settled.promise;
   }
 
-  /** There may be shards to take: looks at once. Before the start nothing is looked at. */
+  /** Starts a heartbeat at once, because there may be shards to acquire. Does nothing before the start. */
   nudge(): void {
     this.#heartbeatWithin(0);
   }
 
-  /** Gives every shard away and takes no more; the node stays in the roster as draining. */
+  /** Hands over every shard and acquires no more; the node stays in the roster as draining. */
   async drain(): Promise<void> {
     if (!this.#draining) this.#parts.log.info('draining');
     this.#draining = true;
-    // Others plan without this node before it gives. What was begun before does not know that it drains.
+    // Other nodes must plan without this node before it hands over. A heartbeat that started earlier does not report
+    // that it drains.
     await this.#heartbeatRunning;
     await this.#joinHeartbeat();
     await this.#untilNothingMoves();
     await this.#rebalance();
   }
 
-  /** Drains, waits for what is under way up to the drain limit, and leaves. May be called again. */
+  /** Drains, waits for the work in flight up to the drain limit, and leaves. May be called again. */
   async stop(): Promise<void> {
     const { holder, locks, roster, channels, settings, log } = this.#parts;
     await this.drain();
@@ -153,14 +159,14 @@ export class Membership {
     await holder.stop();
   }
 
-  /** A shard's actor found out that it has another owner. */
+  /** Called when a shard's actor found that the shard has another owner. */
   fenced(shard: number): void {
     this.#fenced.add(shard);
     this.#parts.holder.drop([shard]);
     this.nudge();
   }
 
-  /** The next heartbeat comes no later than in so many milliseconds, or right after one that is under way. */
+  /** Starts the next heartbeat within this time, or right after one that is running. */
   #heartbeatWithin(delayMs: number): void {
     if (!this.#started || this.#stopped) return;
     if (this.#heartbeatRunning !== null) {
@@ -176,7 +182,7 @@ export class Membership {
   }
 
   async #runHeartbeat(): Promise<void> {
-    // Nobody plans by what an earlier heartbeat read.
+    // Plans only by the roster that this heartbeat read.
     if (await this.#joinHeartbeat()) void this.#rebalance();
     if (this.#stopped) return;
     this.#cancelHeartbeat();
@@ -185,7 +191,7 @@ export class Membership {
     this.#scheduleHeartbeat(delayMs);
   }
 
-  /** One at a time. Tells whether the roster was read. */
+  /** Runs one heartbeat at a time. Returns whether the roster was read. */
   #joinHeartbeat(): Promise<boolean> {
     this.#heartbeatRunning ??= this.#heartbeat().finally(() => (this.#heartbeatRunning = null));
     return this.#heartbeatRunning;
@@ -193,10 +199,10 @@ export class Membership {
 
   async #heartbeat(): Promise<boolean> {
     const { locks, holder, roster, settings, events, log } = this.#parts;
-    // A shard that this node cannot work on is for others, or for nobody while the store is unavailable.
+    // A shard that this node cannot claim from is for other nodes, or for none while the store is unavailable.
     const stuck = holder.stuckFor(settings.leaseMs);
     if (stuck.length > 0) {
-      log.warn({ shards: stuck }, 'shards could not be claimed from for a lease: they are given up');
+      log.warn({ shards: stuck }, 'no claim succeeded for the duration of a lease: the shards are released');
       holder.drop(stuck);
       await locks.release(stuck);
     }
@@ -205,7 +211,7 @@ export class Membership {
     this.#reconcile(lost);
     if (locks.troubleMs > 0) await locks.probe();
     if (lost.length > 0) {
-      log.warn({ shards: lost }, 'leases lapsed');
+      log.warn({ shards: lost }, 'leases expired');
       events.onExpired(lost.length, lost);
     }
     return this.#quietly('heartbeat', async () => {
@@ -220,57 +226,61 @@ export class Membership {
     });
   }
 
-  /** The others hear at once that PostgreSQL is out of this node's reach. */
+  /** Reports to the other nodes at once that this node cannot reach PostgreSQL. */
   async #probePostgres(): Promise<void> {
-    const { probePostgres: probeTable, isPostgresAvailable: isTableAvailable, settings } = this.#parts;
+    const { probePostgres, isPostgresAvailable, settings } = this.#parts;
     const withinMs = Math.max(MIN_PROBE_MS, PROBE_OF_LEASE * settings.leaseMs);
-    await probeTable(FRESH_OF_HEARTBEAT * settings.heartbeatMs, withinMs);
-    if (!isTableAvailable() && this.#postgresUnavailableSinceMs === null) this.nudge();
+    await probePostgres(FRESH_OF_HEARTBEAT * settings.heartbeatMs, withinMs);
+    if (!isPostgresAvailable() && this.#postgresUnavailableSinceMs === null) this.nudge();
   }
 
-  /** For how long PostgreSQL has been out of this node's reach, as far as heartbeats saw; null when it is not. */
+  /** Returns for how long this node cannot reach PostgreSQL, as far as heartbeats noticed; null when it can. */
   #postgresUnavailableMs(): number | null {
-    const { time, isPostgresAvailable: isTableAvailable } = this.#parts;
-    if (isTableAvailable()) this.#postgresUnavailableSinceMs = null;
+    const { time, isPostgresAvailable } = this.#parts;
+    if (isPostgresAvailable()) this.#postgresUnavailableSinceMs = null;
     else this.#postgresUnavailableSinceMs ??= time.monotonicMs();
     return this.#postgresUnavailableSinceMs === null ? null : time.monotonicMs() - this.#postgresUnavailableSinceMs;
   }
 
   /**
-   * Whether this node can work on shards. `perhaps`: it cannot, and the others may have had no time yet to say that they cannot either. A
-   * store that is unavailable for all is away for each of them at a slightly different time: whoever notices first does not give yet.
+   * Returns whether this node can work on shards. `uncertain`: it cannot, but the other nodes may have had no time yet
+   * to report the same. Nodes notice an unavailable store at slightly different times; the first to notice does not
+   * hand over yet.
    */
-  #ability(): 'able' | 'perhaps' | 'unable' {
+  #health(): 'healthy' | 'uncertain' | 'unhealthy' {
     const { locks, settings } = this.#parts;
     const { leaseMs, heartbeatMs } = settings;
     const postgresUnavailableMs = this.#postgresUnavailableMs();
-    if (postgresUnavailableMs === null && locks.troubleMs === 0) return 'able';
+    if (postgresUnavailableMs === null && locks.troubleMs === 0) return 'healthy';
     const isPostgresPatienceOver = (postgresUnavailableMs ?? 0) >= POSTGRES_PATIENCE_HEARTBEATS * heartbeatMs;
     return isPostgresPatienceOver || locks.troubleMs >= leaseMs + PATIENCE_HEARTBEATS * heartbeatMs
-      ? 'unable'
-      : 'perhaps';
+      ? 'unhealthy'
+      : 'uncertain';
   }
 
-  /** Locks and actors belong together: neither outlives the other, except while a shard moves. */
+  /** Keeps locks and actors consistent: neither outlives the other, except while a shard moves. */
   #reconcile(lost: readonly number[]): void {
     const { locks, holder } = this.#parts;
     holder.drop(lost);
-    const held = new Set(locks.locked());
+    const locked = new Set(locks.locked());
     const owned = holder.owned();
-    holder.drop(owned.filter((shard) => !held.has(shard) && !this.#moving.has(shard)));
+    holder.drop(owned.filter((shard) => !locked.has(shard) && !this.#moving.has(shard)));
     const running = new Set(holder.owned());
-    const orphans = [...held].filter((shard) => !running.has(shard) && !this.#moving.has(shard));
+    const orphans = [...locked].filter((shard) => !running.has(shard) && !this.#moving.has(shard));
     if (orphans.length > 0) void locks.release(orphans);
   }
 
   async #untilNothingMoves(): Promise<void> {
     await this.#rebalancing;
     await Promise.all(this.#acquisitions);
-    // A heartbeat may have begun to give before the last take ended.
+    // A heartbeat may have started to hand over before the last acquisition ended.
     await this.#rebalancing;
   }
 
-  /** Carries the plan out, save for what is on its way already; one at a time, and once more if asked for meanwhile. */
+  /**
+   * Carries out the plan for shards that are not moving already. Runs one at a time, and once more if requested
+   * meanwhile.
+   */
   #rebalance(): Promise<void> {
     if (this.#rebalancing !== null) {
       this.#isRebalanceRequested = true;
@@ -286,12 +296,12 @@ export class Membership {
   }
 
   async #rebalanceOnce(): Promise<void> {
-    const { holder, settings, isPostgresAvailable: isTableAvailable, isRedisAvailable } = this.#parts;
+    const { holder, settings, isPostgresAvailable, isRedisAvailable } = this.#parts;
     const { id, handoversMax } = settings;
     await this.#quietly('rebalance', async () => {
       const owned = new Set(holder.owned());
-      const still = [...owned].filter((shard) => !this.#moving.has(shard));
-      if (this.#draining) return this.#handOver(still);
+      const staying = [...owned].filter((shard) => !this.#moving.has(shard));
+      if (this.#draining) return this.#handOver(staying);
       const view = this.#view;
       if (view === null) return;
       const members = eligibleMembers(view, settings);
@@ -302,23 +312,23 @@ export class Membership {
         !this.#moving.has(shard) &&
         isFree(view, shard, id) &&
         isRedisAvailable(shard);
-      const ability = this.#ability();
-      const most = isStarting(view, settings) || ability === 'unable' ? owned.size : handoversMax;
-      if (ability !== 'perhaps')
-        await this.#handOver(still.filter((shard) => view.owners[shard] === id && plan[shard] !== id).slice(0, most));
-      if (!isTableAvailable()) return;
+      const health = this.#health();
+      const most = isStarting(view, settings) || health === 'unhealthy' ? owned.size : handoversMax;
+      if (health !== 'uncertain')
+        await this.#handOver(staying.filter((shard) => view.owners[shard] === id && plan[shard] !== id).slice(0, most));
+      if (!isPostgresAvailable()) return;
       this.#startAcquiring(plan.flatMap((owner, shard) => (isDue(owner, shard) ? [shard] : [])));
     });
   }
 
   #startAcquiring(shards: readonly number[]): void {
-    const taking = this.#quietly('take', async () => {
+    const acquisition = this.#quietly('acquire', async () => {
       await this.#acquire(shards);
     }).then((isDone) => {
-      this.#acquisitions.delete(taking);
+      this.#acquisitions.delete(acquisition);
       if (isDone && this.#acquisitions.size === 0) this.#settled.resolve();
     });
-    this.#acquisitions.add(taking);
+    this.#acquisitions.add(acquisition);
   }
 
   async #handOver(shards: readonly number[]): Promise<void> {
@@ -328,8 +338,8 @@ export class Membership {
     events.onHandingOver?.(shards);
     await this.#whileMoving(shards, async () => {
       await holder.handOver(shards);
-      // The name first: or it could be taken off after the next owner has written its own.
-      await this.#quietly('disown', () => roster.clearOwner(settings.id, shards));
+      // Clears the owner before the lock is released; otherwise it could clear the name of the next owner.
+      await this.#quietly('clear owner', () => roster.clearOwner(settings.id, shards));
       await locks.release(shards);
     });
     await channels.announceFree();
@@ -342,7 +352,7 @@ export class Membership {
     const startedAtMs = time.monotonicMs();
     for (const shard of shards) this.#moving.add(shard);
     const locked = await locks.acquire(shards);
-    // The others may be tried again by the next heartbeat, while these are taken.
+    // The other shards may be tried again by the next heartbeat, while these are acquired.
     for (const shard of shards) if (!locked.includes(shard)) this.#moving.delete(shard);
     if (locked.length < shards.length && locks.troubleMs === 0) this.#heartbeatWithin(LOCKED_PAUSE_MS);
     if (locked.length === 0) return;
@@ -357,7 +367,7 @@ export class Membership {
       }
       events.onAcquired(acquired.length, time.monotonicMs() - startedAtMs, acquired);
     });
-    // A transaction of the former owner holds on to the others.
+    // A transaction of the former owner blocks the others.
     if (acquired.length < locked.length) this.#heartbeatWithin(GRANT_PAUSE_MS);
   }
 
@@ -370,7 +380,7 @@ export class Membership {
     }
   }
 
-  /** A store that is unavailable is known to those who watch it, and the next heartbeat tries again. */
+  /** Ignores errors of unavailable stores: others report them, and the next heartbeat tries again. */
   async #quietly(what: string, work: () => Promise<unknown>): Promise<boolean> {
     try {
       await work();
@@ -382,7 +392,10 @@ export class Membership {
   }
 }
 
-/** Free as far as the roster knows: nobody's, a dead node's, or said to be ours although it is not. */
+/**
+ * Returns whether a shard is free according to the roster: it has no owner, a dead owner, or this node, which does not
+ * own it.
+ */
 function isFree(view: RosterView, shard: number, id: string): boolean {
   const owner = view.owners[shard] ?? null;
   return owner === null || owner === id || !view.members.some((member) => member.id === owner);

@@ -1,8 +1,10 @@
-// Who should own which shard: a pure function of who is there and who owns what, so that every node comes to the same answer.
+// Plans which node owns which shard: a pure function of the members and the present owners, so that every node computes
+// the same plan.
 //
-// Owners give and receivers take only what is free, so a node that plans by an outdated view causes delay and nothing else.
+// Owners hand over, and other nodes acquire only free shards, so a node that plans by an outdated roster causes delay
+// and nothing else.
 
-/** Owner of each shard, by shard number; null for a shard that nobody owns. */
+/** Owner of each shard, by shard number; null for a shard without an owner. */
 export type Owners = readonly (string | null)[];
 
 interface Run {
@@ -11,27 +13,29 @@ interface Run {
 }
 
 /**
- * The owner that each shard should have. Balanced (shares differ by at most one), sticky (a joining node gets at most ceil(S/(N+1))
- * shards, none moves between two that were there before; a leaving node's shards are the only ones that move), and the same for any order of
- * `members`. With no owner yet, each member gets one contiguous range; later a member's shards are a few runs. Empty when nobody is there.
+ * Returns the owner that each shard should have. The plan is balanced (shares differ by at most one), sticky (a joining
+ * node gets at most ceil(S/(N+1)) shards and none moves between two present nodes; when a node leaves, only its shards
+ * move), and the same for any order of `members`. Without owners, each member gets one contiguous range; later a
+ * member's shards are a few runs. Returns an empty plan without members.
  *
- * For `newcomers` nobody gives anything up. They keep what they have, and of the shards that are free they get what they lack of a share among
- * all, while the members are level among themselves: if not, what is free is on its way from one member to another.
+ * No member hands over shards to a `joining` node. Joining nodes keep what they own. While the members are balanced
+ * among themselves, they also get free shards up to their share among all; otherwise a free shard is on its way from
+ * one member to another.
  */
 export function planOwners(members: readonly string[], owners: Owners, joining: readonly string[] = []): string[] {
   const sorted = [...new Set(members)].sort();
   if (sorted.length === 0) return [];
   const young = new Set(joining);
-  const present = new Set([...sorted, ...young]);
-  const kept = owners.map((owner) => (owner !== null && present.has(owner) ? owner : null));
-  if (kept.every((owner) => owner === null)) return equalRanges(sorted, kept.length);
-  const plan = balanceBeside(young, sorted, kept);
-  if (young.size === 0 || !isBalanced(sorted, kept)) return plan;
-  const withoutFree = plan.map((owner, shard) => (kept[shard] === null ? null : owner));
+  const allowed = new Set([...sorted, ...young]);
+  const owned = owners.map((owner) => (owner !== null && allowed.has(owner) ? owner : null));
+  if (owned.every((owner) => owner === null)) return equalRanges(sorted, owned.length);
+  const plan = balanceBeside(young, sorted, owned);
+  if (young.size === 0 || !isBalanced(sorted, owned)) return plan;
+  const withoutFree = plan.map((owner, shard) => (owned[shard] === null ? null : owner));
   return fill(withoutFree, quotasOf([...sorted, ...young], withoutFree));
 }
 
-/** Shares out among `members` all that the `young` do not have. */
+/** Balances among `members` the shards that the `young` do not own. */
 function balanceBeside(young: ReadonlySet<string>, members: readonly string[], owners: Owners): string[] {
   const isYoung = (owner: string | null): owner is string => owner !== null && young.has(owner);
   const balanced = balance(
@@ -59,8 +63,9 @@ function equalRanges(members: readonly string[], shards: number): string[] {
 }
 
 /**
- * floor(S/N) for each member, one more for those that have so many, by name where more have. How many more they have does not matter, or
- * who gives first would give again while others have yet to give.
+ * Returns floor(S/N) for each member, and one more for the members that own the most, by name among equals. By how much
+ * they exceed it does not matter; otherwise the first member to hand over would hand over again while others have yet
+ * to do so.
  */
 function quotasOf(members: readonly string[], plan: Owners): Map<string, number> {
   const counts = countsOf(plan);
@@ -71,7 +76,10 @@ function quotasOf(members: readonly string[], plan: Owners): Map<string, number>
   return new Map(byCount.map((member, rank) => [member, rank < extra ? least + 1 : least]));
 }
 
-/** Frees what a member has beyond its quota: from its smallest run first and from that run's high end, so that runs stay long. */
+/**
+ * Frees a member's shards beyond its quota: from its smallest run first and from that run's high end, so that runs stay
+ * long.
+ */
 function release(plan: (string | null)[], member: string, quota: number): void {
   const runs = runsOf(plan, member).sort((a, b) => a.length - b.length || b.start - a.start);
   let surplus = runs.reduce((sum, run) => sum + run.length, 0) - quota;
@@ -97,7 +105,10 @@ function runsOf(plan: Owners, member: string): Run[] {
   return runs;
 }
 
-/** Gives each free shard to its left neighbour's owner, else to its right neighbour's, else to whoever lacks most. */
+/**
+ * Assigns each free shard to its left neighbour's owner, else to its right neighbour's, else to the member that lacks
+ * most.
+ */
 function fill(plan: (string | null)[], quotas: ReadonlyMap<string, number>): string[] {
   const counts = countsOf(plan);
   const lack = new Map([...quotas].map(([member, quota]) => [member, quota - (counts.get(member) ?? 0)]));
@@ -106,10 +117,10 @@ function fill(plan: (string | null)[], quotas: ReadonlyMap<string, number>): str
     if (owner !== null) return owner;
     const left = plan[shard - 1];
     const right = plan.slice(shard + 1).find((next) => next !== null);
-    const taker = lacks(left) ? left : lacks(right) ? right : neediest(lack);
-    lack.set(taker, (lack.get(taker) ?? 0) - 1);
-    plan[shard] = taker;
-    return taker;
+    const receiver = lacks(left) ? left : lacks(right) ? right : neediest(lack);
+    lack.set(receiver, (lack.get(receiver) ?? 0) - 1);
+    plan[shard] = receiver;
+    return receiver;
   });
 }
 

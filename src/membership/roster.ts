@@ -1,17 +1,17 @@
-// The roster in the data Redis: who is there, and who says that they own what. A hint for planning, never a guard: it may be lost, late or
-// wrong at any time, and each heartbeat says again what the node knows to be so.
+// The roster in the data Redis: the members and the shards that they report to own. It is a hint for planning, never a
+// guard: it may be lost, late or wrong at any time, and each heartbeat writes again what the node knows.
 
 import type { Cluster, Redis } from 'ioredis';
 import { redisError, Script } from '../redis/script.js';
 import type { Owners } from './plan.js';
 
-/** What a node tells of itself. */
+/** The facts that a node reports about itself. */
 export interface AboutNode {
   readonly name: string;
-  /** Since the process began, by its own clock. */
+  /** Since the process started, by its own clock. */
   readonly uptimeMs: number;
   readonly draining: boolean;
-  /** False when it could not work on a shard: PostgreSQL or the lock servers are out of its reach. */
+  /** False when it is unhealthy: it cannot reach PostgreSQL or the lock servers. */
   readonly able: boolean;
 }
 
@@ -24,9 +24,9 @@ export interface Member extends AboutNode {
 export interface RosterView {
   /** By id. */
   readonly members: readonly Member[];
-  /** By shard, as far as anybody said so; the owner may be dead. */
+  /** By shard, as reported; the owner may be dead. */
   readonly owners: Owners;
-  /** How often processes of a name died (were not heard of for a lease) lately. */
+  /** How many processes of a name died lately (sent no heartbeat for a lease). */
   readonly deaths: ReadonlyMap<string, number>;
 }
 
@@ -56,7 +56,10 @@ export class Roster {
     this.#keys = { members: `${tag}:members`, about: `${tag}:about`, owners: `${tag}:owners`, deaths: `${tag}:deaths` };
   }
 
-  /** Says that the node is there and owns these shards, and reads the roster. Throws REDIS_UNAVAILABLE when Redis is unavailable. */
+  /**
+   * Reports that the node is alive and owns these shards, and reads the roster. Throws REDIS_UNAVAILABLE when Redis is
+   * unavailable.
+   */
   async heartbeat(id: string, about: AboutNode, owned: readonly number[]): Promise<RosterView> {
     const { members, about: abouts, owners, deaths } = this.#keys;
     const { leaseMs, deathsRememberedMs } = this.#settings;
@@ -68,18 +71,18 @@ export class Roster {
     return this.#viewOf(reply);
   }
 
-  /** Says that the node took shards, ahead of its next heartbeat. */
+  /** Reports that the node acquired shards, before its next heartbeat does. */
   async setOwner(id: string, shards: readonly number[]): Promise<void> {
     if (shards.length === 0) return;
     await this.#guarded(() => this.#redis.hset(this.#keys.owners, ...shards.flatMap((shard) => [String(shard), id])));
   }
 
-  /** Takes the node's name off shards, where no other name stands there by now. */
+  /** Removes the node as owner of shards, unless another node is already recorded as owner. */
   async clearOwner(id: string, shards: readonly number[]): Promise<void> {
     if (shards.length > 0) await scripts.clearOwner.run(this.#redis, [this.#keys.owners], [id, ...shards]);
   }
 
-  /** Takes the node out. */
+  /** Removes the node from the roster. */
   async leave(id: string): Promise<void> {
     await this.#guarded(async () => {
       await this.#redis.zrem(this.#keys.members, id);
@@ -110,7 +113,9 @@ export class Roster {
   }
 }
 
-/** A node's identity is its label and a random end, so that two processes of one name are told apart. */
+/**
+ * Returns the name in a node's id, which is its label and a random suffix that distinguishes two processes of one name.
+ */
 export function nameOf(id: string): string {
   return id.slice(0, id.lastIndexOf('-'));
 }

@@ -1,4 +1,4 @@
-// The actors of the shards that this node owns, and of those that it gave away while it still had work of theirs in its hands.
+// Manages the actors of the shards that this node owns, and of those that it handed over with work still in flight.
 
 import type { Logger } from 'pino';
 import type { ActorParts } from '../actor/actor-parts.js';
@@ -15,11 +15,11 @@ export interface HolderSettings {
   readonly shards: number;
   readonly extendVisibilityMs: number;
   readonly drainMs: number;
-  /** How long a shard that is given away waits for what is under way, before its next owner may have it. */
+  /** How long the handover of a shard waits for its work in flight before the next owner may acquire it. */
   readonly handoverMs: number;
 }
 
-/** `refusedEpoch` null: renew whatever the actor's epoch is. */
+/** A null `refusedEpoch` renews whatever the actor's epoch is. */
 interface Renewal {
   readonly shard: number;
   readonly refusedEpoch: number | null;
@@ -33,7 +33,7 @@ export class ShardHolder {
   readonly #settings: HolderSettings;
   readonly #log: Logger;
   readonly #actors = new Map<number, ShardActor>();
-  /** Halted actors that still have work in their hands. */
+  /** Halted actors that still have work in flight. */
   readonly #leaving = new Map<number, ShardActor>();
   readonly #renewals: GroupCommit<Renewal, number | null>;
   readonly #renewed: GatheredLines<{ readonly shard: number; readonly isLost: boolean }>;
@@ -65,7 +65,10 @@ export class ShardHolder {
     );
   }
 
-  /** Gives what actors are made of, which need the holder themselves. Before the first `take`. */
+  /**
+   * Provides the dependencies of the actors, which need the holder themselves. Must be called before the first
+   * `acquire`.
+   */
   start(parts: ActorParts): void {
     this.#parts = parts;
     this.#extendVisibilityLater();
@@ -76,27 +79,27 @@ export class ShardHolder {
     return [...this.#actors.keys()].sort((a, b) => a - b);
   }
 
-  /** Deliveries and firings under way. */
+  /** Deliveries and firings in flight. */
   get inFlight(): number {
     return [...this.#actors.values(), ...this.#leaving.values()].reduce((sum, actor) => sum + actor.inFlight, 0);
   }
 
-  /** Shards whose actors have been trying in vain to claim for this long. */
+  /** Returns the shards whose actors have tried to claim without success for this long. */
   stuckFor(durationMs: number): number[] {
     return [...this.#actors].filter(([, actor]) => actor.stuckMs >= durationMs).map(([shard]) => shard);
   }
 
   /**
-   * Takes shards over: new epochs, fences, actors; nothing else is read. Gives those that this node has now. Throws when a store is unavailable:
-   * then none was taken.
+   * Acquires shards: new epochs, fences, actors; reads nothing else. Returns the shards that this node owns now. Throws
+   * when a store is unavailable; then none was acquired.
    */
   async acquire(shards: readonly number[]): Promise<number[]> {
     if (shards.length === 0 || this.#stopping !== null) return [];
     const startedAtMs = this.#time.monotonicMs();
-    // Before an actor claims for the first time, it hears of what comes in behind the claim's back.
-    const hearing = this.#channels.subscribe(shards);
+    // Subscribes before the actor's first claim, so that it learns of work that arrives after that claim.
+    const subscribed = this.#channels.subscribe(shards);
     const { epochs, lost } = await this.#acquireOrUnsubscribe(shards);
-    await hearing;
+    await subscribed;
     for (const [shard, epoch] of epochs) this.#sweeper.add(this.#actorOf(shard, epoch), lost.has(shard));
     const durationMs = Math.round(this.#time.monotonicMs() - startedAtMs);
     const acquired = [...epochs.keys()].sort((a, b) => a - b);
@@ -115,7 +118,10 @@ export class ShardHolder {
     }
   }
 
-  /** Stops claiming from shards and waits a moment for what is under way. From then on another node may have them. */
+  /**
+   * Stops claiming from shards and waits a bounded time for their work in flight. Afterwards another node may acquire
+   * them.
+   */
   async handOver(shards: readonly number[]): Promise<void> {
     const startedAtMs = this.#time.monotonicMs();
     const actors = this.#halt(shards);
@@ -131,49 +137,56 @@ export class ShardHolder {
     this.#log.info({ shards: given, inFlight, durationMs }, 'shards handed over');
   }
 
-  /** Drops shards whose lease ended, or that were fenced: they may have another owner already. */
+  /** Drops shards whose lease expired or that were fenced: they may have another owner already. */
   drop(shards: readonly number[]): void {
     for (const actor of this.#halt(shards)) void actor.halt();
   }
 
-  /** Wakes a shard's actor if it sleeps beyond this time. False when the shard is not owned here. */
+  /** Wakes a shard's actor if it sleeps beyond this time. Returns false when the shard is not owned here. */
   wake(shard: number, dueAtMs: number): boolean {
     const actor = this.#actors.get(shard);
     actor?.wake(dueAtMs);
     return actor !== undefined;
   }
 
-  /** What other nodes queued lately may have been missed: every actor looks. */
+  /** Wakes every actor, because hints about work that other nodes queued may have been missed. */
   wakeAll(): void {
     for (const actor of this.#actors.values()) actor.wake(0);
   }
 
   /**
-   * The epoch to go on with for a shard whose epoch Redis refused: a new one when its state is gone, the present one when that is newer
-   * than the refused one, which a claim that was under way during a renewal cannot know. Null when the shard has another owner by now.
+   * Returns the epoch to continue with for a shard whose epoch Redis refused: a new one when the shard's state is
+   * missing, the present one when it is newer than the refused one (a claim in progress during a renewal cannot know
+   * it). Returns null when the shard has another owner.
    */
   renewEpoch(shard: number, refusedEpoch: number): Promise<number | null> {
     return this.#renewals.add({ shard, refusedEpoch });
   }
 
-  /** The Redis server of these shards became unavailable: what it will have when it is back may be older than what it was told. */
+  /**
+   * Called when the Redis server of these shards became unavailable: the data that it has when it is available again
+   * may be older than what was written to it.
+   */
   onRedisUnavailable(isConcerned: (shard: number) => boolean): void {
     for (const [shard, actor] of this.#actors) if (isConcerned(shard)) actor.suspend();
   }
 
   /**
-   * The Redis server of these shards is back after it was unavailable: each gets a new epoch and is fenced again. If it is another run of Redis, the
-   * fence says so, and the shard is filled again from PostgreSQL.
+   * Called when the Redis server of these shards is available again: each shard gets a new epoch and is fenced again.
+   * If Redis was restarted, the fence reports it, and the shard is refilled from PostgreSQL.
    */
   async onRedisBack(isConcerned: (shard: number) => boolean): Promise<void> {
     const shards = this.owned().filter(isConcerned);
     const renewals = shards.map((shard) => ({ shard, refusedEpoch: null }));
     const epochs = await this.#renewals.addAll(renewals);
-    // The others have another owner by PostgreSQL.
+    // PostgreSQL names another owner for the others.
     this.drop(shards.filter((_, index) => epochs[index] === null));
   }
 
-  /** Stops claiming, waits for what is under way up to the drain limit, gives back the rest. May be called again. */
+  /**
+   * Stops claiming, waits for the work in flight up to the drain limit, and returns the rest to the queue. May be
+   * called again.
+   */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
@@ -191,11 +204,17 @@ export class ShardHolder {
     try {
       await actor.stop(this.#settings.drainMs);
     } catch (error) {
-      this.#log.warn({ err: error, shard: actor.shard }, 'a shard could not be handed back in order');
+      this.#log.warn(
+        { err: error, shard: actor.shard },
+        'an actor could not be stopped in order: its claims expire in Redis',
+      );
     }
   }
 
-  /** The shard's actor, running by this epoch: what this node still has in its hands from before stays in the same actor's. */
+  /**
+   * Returns the shard's actor, running under this epoch: work that is still in flight on this node stays with the same
+   * actor.
+   */
   #actorOf(shard: number, epoch: number): ShardActor {
     const parts = this.#parts;
     if (parts === null) throw new Error('the holder was not started');
@@ -208,7 +227,7 @@ export class ShardHolder {
     return actor;
   }
 
-  /** Moves shards to those that are leaving. */
+  /** Moves actors of shards to the leaving ones. */
   #halt(shards: readonly number[]): ShardActor[] {
     const halted = shards.flatMap((shard) => this.#actors.get(shard) ?? []);
     for (const actor of halted) {
@@ -224,7 +243,8 @@ export class ShardHolder {
     this.#cancelExtension = this.#time.after(this.#settings.extendVisibilityMs, () => {
       this.#extendVisibilityLater();
       for (const [shard, actor] of this.#leaving) if (actor.inFlight === 0) this.#leaving.delete(shard);
-      // What cannot be touched while Redis is unavailable lapses, and PostgreSQL is asked before it is sent again.
+      // Claims that cannot be extended while Redis is unavailable expire, and PostgreSQL is read before they are sent
+      // again.
       void Promise.allSettled(
         [...this.#actors.values(), ...this.#leaving.values()].map((actor) => actor.extendVisibility()),
       );
@@ -233,33 +253,35 @@ export class ShardHolder {
   }
 
   /**
-   * A grant may reach PostgreSQL late, when the node that asked for it has long lost the lock: then Redis still has this node's epoch and
-   * refuses nothing, while PostgreSQL names another. Nobody would be harmed, but no schedule of the shard could fire.
+   * Finds superseded epochs. A grant may reach PostgreSQL late, when the node that requested it lost the lock long ago:
+   * then Redis still has this node's epoch and refuses nothing, while PostgreSQL names another node. No message is
+   * affected, but no schedule of the shard could fire.
    */
   async #compareWithPostgres(): Promise<void> {
-    const held = new Map([...this.#actors].map(([shard, actor]) => [shard, actor.epoch]));
-    if (held.size === 0 || this.#stopping !== null) return;
+    const owned = new Map([...this.#actors].map(([shard, actor]) => [shard, actor.epoch]));
+    if (owned.size === 0 || this.#stopping !== null) return;
     try {
-      for (const shard of await this.#fencing.superseded(held))
-        this.#actors.get(shard)?.superseded(held.get(shard) ?? 0);
+      for (const shard of await this.#fencing.superseded(owned))
+        this.#actors.get(shard)?.superseded(owned.get(shard) ?? 0);
     } catch (error) {
-      if (!(error instanceof CarillonError)) this.#log.error({ err: error }, 'epochs could not be compared');
+      if (!(error instanceof CarillonError))
+        this.#log.error({ err: error }, 'epochs could not be compared with PostgreSQL');
     }
   }
 
   async #renew(renewals: Renewal[]): Promise<(number | null)[]> {
-    const held = new Map<number, number>();
+    const owned = new Map<number, number>();
     for (const { shard, refusedEpoch } of renewals) {
       const epoch = this.#actors.get(shard)?.epoch;
-      if (epoch !== undefined && (refusedEpoch === null || refusedEpoch === epoch)) held.set(shard, epoch);
+      if (epoch !== undefined && (refusedEpoch === null || refusedEpoch === epoch)) owned.set(shard, epoch);
     }
-    const epochs = held.size === 0 ? new Map<number, number>() : await this.#renewHeld(held);
-    return renewals.map(({ shard }) => (held.has(shard) ? epochs.get(shard) : this.#actors.get(shard)?.epoch) ?? null);
+    const epochs = owned.size === 0 ? new Map<number, number>() : await this.#renewOwned(owned);
+    return renewals.map(({ shard }) => (owned.has(shard) ? epochs.get(shard) : this.#actors.get(shard)?.epoch) ?? null);
   }
 
-  /** Grants and installs a new epoch for each shard that is still this node's under the epoch it holds. */
-  async #renewHeld(held: ReadonlyMap<number, number>): Promise<ReadonlyMap<number, number>> {
-    const { epochs, lost }: Fenced = await this.#fencing.renew(held);
+  /** Grants and installs a new epoch for each shard that this node still owns under its known epoch. */
+  async #renewOwned(owned: ReadonlyMap<number, number>): Promise<ReadonlyMap<number, number>> {
+    const { epochs, lost }: Fenced = await this.#fencing.renew(owned);
     for (const [shard, epoch] of epochs) {
       const actor = this.#actors.get(shard);
       if (actor === undefined || actor.isHalted) continue;

@@ -1,9 +1,10 @@
-// The locks of shards where the data Redis is a cluster and there are no lock servers: each shard's lock lies in the same range of slots as the shard
-// itself, and so, as masters have few runs of slots, on the same master. A master that is unavailable takes the locks of its own shards alone.
+// The locks of shards where the data Redis is a cluster and there are no lock servers. The lock of a shard is in the
+// same range of slots as the shard itself, and so, since masters have few runs of slots, usually on the same master. An
+// unavailable master affects only the locks of its own shards.
 
 import type { ShardLocks } from './shard-locks.js';
 
-/** What a node asks of its locks. */
+/** The operations on locks that a node uses. */
 export type Locks = Pick<ShardLocks, keyof ShardLocks>;
 
 export class ShardLockRanges implements Locks {
@@ -27,7 +28,7 @@ export class ShardLockRanges implements Locks {
     return this.#of(shard)?.isTrusted(shard) ?? false;
   }
 
-  /** Trouble is what all ranges have: a node that reaches one master can work on its shards. */
+  /** The least over all ranges: a node that reaches one master can work on that master's shards. */
   get troubleMs(): number {
     return Math.min(...this.#ranges.map(({ troubleMs }) => troubleMs));
   }

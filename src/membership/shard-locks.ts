@@ -1,11 +1,14 @@
-// The locks of shards, on one lock server or on a majority of several: who may try to own a shard. They guard nothing; epochs do.
+// The locks of shards, on one lock server or on a majority of several: they decide which node may try to own a shard.
+// They guard nothing; epochs do.
 //
-// All that is to be known about the lock package stays in this file. Its scripts are replaced by ours: a server that restarted empty
-// waits for a lease before it hands out locks, lost keys are made again, and releasing what is gone is no fault. It retries
-// nothing, its own idea of expiry (by the wall clock) is not asked, and its automatic extension is not used.
+// This file is the only one that knows the lock package. Our scripts replace its scripts: a server that restarted empty
+// waits for a lease before it grants locks, lost keys are created again, and releasing a missing lock is no error. The
+// package does not retry, its calculation of expiry (by the wall clock) is not used, and neither is its automatic
+// extension.
 //
-// One lock for each shard, held in groups that were taken together and have one value: a heartbeat costs one script for each group and
-// server, whatever the number of shards. A group can be split, because its value stays the same.
+// There is one lock for each shard. Locks that were acquired together form a group with one value: a heartbeat costs
+// one script for each group and server, whatever the number of shards. A group can be split, because its value stays
+// the same.
 
 import type { Cluster, Redis } from 'ioredis';
 import { ExecutionError, Lock, default as Redlock, ResourceLockedError } from 'redlock';
@@ -13,23 +16,26 @@ import type { ProcessTime } from '../domain/clock.js';
 import { Script } from '../redis/script.js';
 
 export interface ShardLockSettings {
-  /** First part of each key, e.g. `carillon:{locks}:`; with braces, so that all lie in one slot where the data Redis is a cluster. */
+  /**
+   * Prefix of each key, e.g. `carillon:{locks}:`; with braces, so that all keys are in one slot where the data Redis is
+   * a cluster.
+   */
   readonly keyPrefix: string;
-  /** How long a lock holds unless extended. */
+  /** How long a lock is valid unless extended. */
   readonly leaseMs: number;
 }
 
 interface Group {
   lock: Lock;
   shards: readonly number[];
-  /** When the last request that made it or extended it was sent: the lease counts from there. */
+  /** When the last request that acquired or extended it was sent: the lease counts from then. */
   sinceMs: number;
 }
 
-/** Lock servers' clocks and ours may differ in pace by so much. */
+/** The rates of the lock servers' clocks and ours may differ by this much. */
 const DRIFT = 0.01;
 const DRIFT_MS = 2;
-/** Trust ends by so much of a lease before the lock does: what was begun in trust has time to arrive. */
+/** Trust ends this fraction of a lease before the lock expires, so that work started in trust has time to arrive. */
 const MARGIN = 0.1;
 /** Shards that are tried together after a larger group was refused. */
 const SMALL_GROUP = 16;
@@ -48,17 +54,21 @@ export class ShardLocks {
   #groups: Group[] = [];
   readonly #trustedUntilMs = new Map<number, number>();
   /** Since when no majority of the servers has answered. */
-  #troubleSinceMs: number | null = null;
-  /** Lock operations go one at a time: an extension on its way would make keys again that a release just removed. */
+  #unansweredSinceMs: number | null = null;
+  /**
+   * Lock operations run one at a time: an extension in progress would create keys again that a release just removed.
+   */
   #turn: Promise<unknown> = Promise.resolve();
 
-  /** One client, or three and more of independent servers. They must have a command timeout and no offline queue. */
+  /**
+   * Takes one client, or three and more of independent servers. They must have a command timeout and no offline queue.
+   */
   constructor(clients: readonly (Redis | Cluster)[], settings: ShardLockSettings, time: ProcessTime) {
     this.#clients = clients;
     this.#settings = settings;
     this.#time = time;
     this.#redlock = new Redlock(
-      // The package's type knows the Redis clients of its day; it calls nothing but evalsha and eval.
+      // The package's type is for older Redis clients; it calls only evalsha and eval.
       clients as Iterable<Redis>,
       { retryCount: 0, driftFactor: DRIFT },
       {
@@ -69,7 +79,7 @@ export class ShardLocks {
     );
   }
 
-  /** Shards whose locks are held and have not lapsed. */
+  /** Returns the shards whose locks this node has and that have not expired. */
   locked(): number[] {
     const nowMs = this.#time.monotonicMs();
     return this.#groups.flatMap((group) => (this.#endMs(group) > nowMs ? group.shards : []));
@@ -81,17 +91,17 @@ export class ShardLocks {
     return Number.isFinite(sinceMs) ? this.#time.monotonicMs() - sinceMs : 0;
   }
 
-  /** Whether the shard may be worked on: asked before each claim. Ends a little before the lock does. */
+  /** Returns whether the shard may be worked on; called before each claim. Trust ends a little before the lock does. */
   isTrusted(shard: number): boolean {
     return this.#time.monotonicMs() < (this.#trustedUntilMs.get(shard) ?? -Infinity);
   }
 
-  /** For how long no majority of the servers has answered; 0 when one did at the last try. */
+  /** For how long no majority of the servers has answered; 0 when one answered at the last try. */
   get troubleMs(): number {
-    return this.#troubleSinceMs === null ? 0 : this.#time.monotonicMs() - this.#troubleSinceMs;
+    return this.#unansweredSinceMs === null ? 0 : this.#time.monotonicMs() - this.#unansweredSinceMs;
   }
 
-  /** Asks the servers for nothing, to learn whether a majority answers again. Does not fail. */
+  /** Sends a request without effect to the servers, to learn whether a majority answers again. Does not fail. */
   probe(): Promise<void> {
     return this.#inTurn(async () => {
       try {
@@ -103,16 +113,19 @@ export class ShardLocks {
     });
   }
 
-  /** Tries to take locks. Gives those that were taken; a lock that somebody has, or that no majority gave, is not. Does not fail. */
+  /**
+   * Tries to acquire locks. Returns those that were acquired, without locks that another node has or that no majority
+   * granted. Does not fail.
+   */
   acquire(shards: readonly number[]): Promise<number[]> {
     return this.#inTurn(async () => {
       if (await this.#acquireGroup(shards)) return [...shards];
       const acquired: number[] = [];
-      for (const few of chunks(shards, SMALL_GROUP)) {
-        if (few.length < shards.length && (await this.#acquireGroup(few))) acquired.push(...few);
-        else if (few.length > 1) {
-          const won = await Promise.all(few.map((shard) => this.#acquireGroup([shard])));
-          acquired.push(...few.filter((_, index) => won[index]));
+      for (const small of chunks(shards, SMALL_GROUP)) {
+        if (small.length < shards.length && (await this.#acquireGroup(small))) acquired.push(...small);
+        else if (small.length > 1) {
+          const won = await Promise.all(small.map((shard) => this.#acquireGroup([shard])));
+          acquired.push(...small.filter((_, index) => won[index]));
         }
       }
       return acquired;
@@ -120,18 +133,19 @@ export class ShardLocks {
   }
 
   /**
-   * Extends what is held, save what was confirmed less than `freshMs` ago. Gives the shards that were lost since the last call: somebody else
-   * has the lock, or it lapsed before a majority could be reached. A server that cannot be reached is no loss until then. Does not fail.
+   * Extends the locks that were not confirmed within the last `freshMs`. Returns the shards that were lost since the
+   * last call: another node has the lock, or it expired before a majority could be reached. A server that cannot be
+   * reached causes no loss until then. Does not fail.
    */
   extend(freshMs = 0): Promise<number[]> {
     return this.#inTurn(async () => {
       const before = this.#groups;
       const sinceMs = this.#time.monotonicMs() - freshMs;
-      const kept = await Promise.all(
+      const remaining = await Promise.all(
         before.map((group) => (group.sinceMs > sinceMs ? Promise.resolve([group]) : this.#extendGroup(group))),
       );
       const nowMs = this.#time.monotonicMs();
-      this.#groups = kept.flat().filter((group) => this.#endMs(group) > nowMs);
+      this.#groups = remaining.flat().filter((group) => this.#endMs(group) > nowMs);
       const locked = new Set(this.#groups.flatMap(({ shards }) => shards));
       const lost = before.flatMap(({ shards }) => shards.filter((shard) => !locked.has(shard)));
       for (const shard of lost) this.#trustedUntilMs.delete(shard);
@@ -139,24 +153,24 @@ export class ShardLocks {
     });
   }
 
-  /** Gives locks up, where they are held. What cannot be told to a server lapses there. Does not fail. */
+  /** Releases the locks that this node has. On a server that cannot be reached the lock expires. Does not fail. */
   release(shards: readonly number[]): Promise<void> {
     return this.#inTurn(async () => {
-      const going = new Set(shards);
+      const leaving = new Set(shards);
       for (const shard of shards) this.#trustedUntilMs.delete(shard);
       const released: Lock[] = [];
       this.#groups = this.#groups.flatMap((group) => {
-        const gone = group.shards.filter((shard) => going.has(shard));
-        if (gone.length === 0) return [group];
-        released.push(this.#lockOf(group.lock.value, gone));
-        const left = group.shards.filter((shard) => !going.has(shard));
+        const removed = group.shards.filter((shard) => leaving.has(shard));
+        if (removed.length === 0) return [group];
+        released.push(this.#lockOf(group.lock.value, removed));
+        const left = group.shards.filter((shard) => !leaving.has(shard));
         return left.length === 0 ? [] : [{ ...group, shards: left, lock: this.#lockOf(group.lock.value, left) }];
       });
       await Promise.all(released.map((lock) => this.#redlock.release(lock).catch(() => undefined)));
     });
   }
 
-  /** For a cluster whose table says that no shard was ever granted: its empty lock servers need not wait. */
+  /** Lets empty lock servers grant locks at once, for a cluster in which PostgreSQL never granted a shard. */
   async bootstrapEmptyServers(): Promise<void> {
     await Promise.allSettled(this.#clients.map((client) => client.set(`${this.#settings.keyPrefix}boot`, '0', 'NX')));
   }
@@ -174,7 +188,7 @@ export class ShardLocks {
     }
     const group = { lock, shards, sinceMs };
     if (this.#trustEndMs(group) <= this.#time.monotonicMs()) {
-      // The answers came when the locks had lapsed already.
+      // The answers arrived after the locks had expired.
       await this.#redlock.release(lock).catch(() => undefined);
       return false;
     }
@@ -183,7 +197,10 @@ export class ShardLocks {
     return true;
   }
 
-  /** Gives what is left of the group: itself when it was extended or may still be, its parts when one of its locks is somebody else's. */
+  /**
+   * Returns what is left of the group: the group itself when it was extended or may still be, its parts when another
+   * node has one of its locks.
+   */
   async #extendGroup(group: Group): Promise<Group[]> {
     const sinceMs = this.#time.monotonicMs();
     try {
@@ -216,7 +233,10 @@ export class ShardLocks {
     return this.#endMs(group) - this.#settings.leaseMs * MARGIN;
   }
 
-  /** A lock of the package for some of a group's shards. Its expiry is never asked: the far future keeps the package from judging it. */
+  /**
+   * Returns a lock of the package for some of a group's shards. Its expiry is not used; the far future prevents the
+   * package from checking it.
+   */
   #lockOf(value: string, shards: readonly number[]): Lock {
     return new Lock(this.#redlock, this.#keysOf(shards), value, [], Number.MAX_SAFE_INTEGER);
   }
@@ -226,14 +246,14 @@ export class ShardLocks {
   }
 
   #answered(): void {
-    this.#troubleSinceMs = null;
+    this.#unansweredSinceMs = null;
   }
 
-  /** A refusal is an answer too; anything else is trouble that may pass. */
+  /** Returns whether the servers refused. A refusal is an answer too; any other error may be transient. */
   async #isRefused(error: unknown): Promise<boolean> {
     const refused = await isRefused(error);
     if (refused) this.#answered();
-    else this.#troubleSinceMs ??= this.#time.monotonicMs();
+    else this.#unansweredSinceMs ??= this.#time.monotonicMs();
     return refused;
   }
 
@@ -244,7 +264,7 @@ export class ShardLocks {
   }
 }
 
-/** Whether a majority of the servers said that somebody else has a lock. */
+/** Returns whether a majority of the servers answered that another node has a lock. */
 async function isRefused(error: unknown): Promise<boolean> {
   if (!(error instanceof ExecutionError)) return false;
   const stats = await error.attempts.at(-1);

@@ -1,5 +1,5 @@
-// What nodes tell each other at once, over Redis's publish and subscribe. Everything told here is a hint that saves time: whoever misses it
-// finds out by itself a little later (an idle actor's next claim, the next heartbeat).
+// Messages that nodes publish to each other over Redis. Every message is a hint that saves time: a node that misses it
+// finds out a little later by itself (an idle actor's next claim, the next heartbeat).
 
 import type { Cluster, Redis } from 'ioredis';
 import type { Subscriptions } from './subscriptions.js';
@@ -7,11 +7,11 @@ import type { Subscriptions } from './subscriptions.js';
 export interface ChannelEvents {
   /** Work due at this time was queued in a shard of ours by another node. */
   readonly onWake: (shard: number, dueAtMs: number) => void;
-  /** Shards are free to be taken. */
+  /** Shards are free to be acquired. */
   readonly onFree: () => void;
-  /** Somebody asks a node, by its id, to drain. */
+  /** A node, given by its id, is requested to drain. */
   readonly onDrain: (id: string) => void;
-  /** The subscription is back after it was broken: what was told meanwhile is unknown. */
+  /** The subscription was renewed after its connection broke: messages may have been missed. */
   readonly onGap: () => void;
 }
 
@@ -37,7 +37,10 @@ export class Channels {
     await this.#subscriptions.add([`${this.#prefix}:cluster`]);
   }
 
-  /** Hears of work for shards of ours; without it they would sleep until their own next claim. Does not fail. */
+  /**
+   * Subscribes to wakes of shards that this node owns; without them their actors sleep until their own next claim. Does
+   * not fail.
+   */
   async subscribe(shards: readonly number[]): Promise<void> {
     await this.#quietly(() => this.#subscriptions.add(this.#wakeChannels(shards)));
   }
@@ -46,17 +49,17 @@ export class Channels {
     await this.#quietly(() => this.#subscriptions.remove(this.#wakeChannels(shards)));
   }
 
-  /** Tells the owner of a shard, another node, that work due then was queued. */
+  /** Publishes to the owner of a shard, another node, that work due at this time was queued. */
   wake(shard: number, dueAtMs: number): void {
     void this.#quietly(() => this.#publisher.publish(`${this.#prefix}:wake:${shard}`, String(Math.ceil(dueAtMs))));
   }
 
-  /** Tells every node that there are shards to be taken. */
+  /** Publishes to every node that shards are free. */
   async announceFree(): Promise<void> {
     await this.#quietly(() => this.#publisher.publish(`${this.#prefix}:cluster`, 'free'));
   }
 
-  /** Asks a node to drain. */
+  /** Requests a node to drain. */
   async requestDrain(id: string): Promise<void> {
     await this.#publisher.publish(`${this.#prefix}:cluster`, `drain ${id}`);
   }
@@ -65,9 +68,9 @@ export class Channels {
     return shards.map((shard) => `${this.#prefix}:wake:${shard}`);
   }
 
-  async #quietly(tell: () => Promise<unknown>): Promise<void> {
+  async #quietly(publish: () => Promise<unknown>): Promise<void> {
     try {
-      await tell();
+      await publish();
     } catch {
       // Redis is unavailable; a hint that is missed costs a little time.
     }

@@ -1,6 +1,6 @@
-// The types of a package that brings none.
+// Types for a package that ships none.
 
 declare module 'cluster-key-slot' {
-  /** The slot of a Redis Cluster that a key belongs to. */
+  /** Returns the slot of a Redis Cluster that a key belongs to. */
   export default function calculateSlot(key: string): number;
 }

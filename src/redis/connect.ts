@@ -1,9 +1,10 @@
-// Makes every client of Redis: of the data Redis from its URL, whatever form that has, and of the lock servers. How long each waits and when
-// it tries again is said here and nowhere else.
+// Creates every Redis client: of the data Redis, from any form of its URL, and of the lock servers. Only this file sets
+// their timeouts and retries.
 //
-// All of them fail at once while a server is away, and repeat nothing: a script that may have run already must not be run again, or work
-// that was delivered would be queued with its payload a second time. For a Redis Cluster that means that only redirections, which were not
-// run, are followed; and that every master has its connection before commands come, since none waits for one.
+// Every command fails at once while its server is unavailable, and none is repeated: a script that may have run must
+// not run again, or a delivered message would be queued with its payload a second time. For a Redis Cluster this means
+// that only redirections are followed, which did not run, and that every master is connected before commands are sent,
+// since no command waits for a connection.
 
 import { connect as connectSocket, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -16,17 +17,20 @@ import { pause, within } from '../time/waiting.js';
 export interface ConnectSettings {
   /** CARILLON_REDIS_URL in any of its forms. */
   readonly url: string;
-  /** Longest wait for a connection and for the answer to a command, in milliseconds. */
+  /** Timeout of connecting and of each command, in milliseconds. */
   readonly timeoutMs: number;
-  /** Told once for each kind of trouble until a connection is there again; reconnecting goes on by itself. */
+  /** Called once for each kind of error until a connection is ready again; the client reconnects by itself. */
   readonly onTrouble: (error: Error) => void;
 }
 
-/** How often a cluster is asked which master has which slots, so that one that no longer answers is noticed. */
+/** Interval at which the map of slots is read, so that a master that no longer answers is noticed. */
 const SLOTS_EVERY_MS = 2_000;
 const MASTERS_POLL_MS = 20;
 
-/** A client that is not connected yet: `openRedis` connects it. Throws INVALID_REQUEST when the URL cannot be read. */
+/**
+ * Returns a client that is not connected yet: `openRedis` connects it. Throws INVALID_REQUEST when the URL cannot be
+ * read.
+ */
 export function createRedis(settings: ConnectSettings): Redis | Cluster {
   const form = parseRedisUrl(settings.url);
   const redis = form.kind === 'cluster' ? clusterClient(form, settings) : serverClient(form, settings);
@@ -35,8 +39,8 @@ export function createRedis(settings: ConnectSettings): Redis | Cluster {
 }
 
 /**
- * A connection for subscriptions, not connected yet: `openRedis` connects it. What it was subscribed to `Subscriptions` renews after it
- * broke. In a Redis Cluster every node hears everything, so any one of them will do.
+ * Returns a connection for subscriptions that is not connected yet: `openRedis` connects it, and `Subscriptions` renews
+ * its subscriptions after it broke. In a Redis Cluster every node receives every message, so any node will do.
  */
 export function createSubscriber(settings: ConnectSettings): Redis {
   const form = parseRedisUrl(settings.url);
@@ -51,40 +55,42 @@ export function createSubscriber(settings: ConnectSettings): Redis {
 export interface LockServerSettings {
   readonly url: string;
   readonly timeoutMs: number;
-  /** Told when it cannot be reached, once until it can. */
+  /** Called when the server cannot be reached, once until it can. */
   readonly onUnavailable: (error: Error) => void;
   readonly onBack: () => void;
 }
 
 /**
- * A lock server's client, not connected yet: `openRedis` connects it. Its connection outlives a silence, unlike those of the data Redis: a
- * majority is enough, and a lock that is not answered in time counts as refused.
+ * Returns the client of a lock server that is not connected yet: `openRedis` connects it. Unlike the connections of the
+ * data Redis, it is not closed after a silence: a majority is enough, and a lock that is not answered in time counts as
+ * refused.
  */
-export function createLockServer({ url, timeoutMs, onUnavailable: onAway, onBack }: LockServerSettings): Redis {
-  const client = new Redis(url, { ...impatient(timeoutMs), ...retrying() });
-  let isAway = false;
+export function createLockServer({ url, timeoutMs, onUnavailable, onBack }: LockServerSettings): Redis {
+  const client = new Redis(url, { ...withoutRetries(timeoutMs), ...retrying() });
+  let isUnavailable = false;
   client.on('error', (error: Error) => {
-    if (!isAway) onAway(error);
-    isAway = true;
+    if (!isUnavailable) onUnavailable(error);
+    isUnavailable = true;
   });
   client.on('ready', () => {
-    if (isAway) onBack();
-    isAway = false;
+    if (isUnavailable) onBack();
+    isUnavailable = false;
   });
   return client;
 }
 
 /**
- * Connects, and waits until every master is there; one server may take as long as it needs to load its data. Throws REDIS_UNAVAILABLE when it is
- * refused, and when Sentinels or a cluster take longer than `timeoutMs`: they are asked again and again.
+ * Connects, and waits until every master is ready; a single server may take as long as it needs to load its data.
+ * Throws REDIS_UNAVAILABLE when the connection is refused, and when Sentinels or a cluster, which are retried, take
+ * longer than `timeoutMs`.
  */
 export async function openRedis(redis: Redis | Cluster, timeoutMs: number, time: ProcessTime): Promise<void> {
-  const withinTime = (work: Promise<void>, otherwise: string): Promise<void> =>
+  const withTimeout = (work: Promise<void>, otherwise: string): Promise<void> =>
     within(time, timeoutMs, work, () => new Error(`${otherwise} after ${timeoutMs} ms`));
   try {
     if (redis instanceof Cluster)
-      await withinTime(openCluster(redis, time), 'not every slot has a master that answers');
-    else if (redis.options.sentinels) await withinTime(redis.connect(), 'no Sentinel knows a primary that answers');
+      await withTimeout(openCluster(redis, time), 'not every slot has a master that answers');
+    else if (redis.options.sentinels) await withTimeout(redis.connect(), 'no Sentinel knows a primary that answers');
     else await redis.connect();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
@@ -100,7 +106,7 @@ async function openCluster(cluster: Cluster, time: ProcessTime): Promise<void> {
   }
 }
 
-/** Begins to connect the masters that nobody has sent anything to yet. */
+/** Starts to connect the masters that have received no command yet. */
 export function connectMasters(cluster: Cluster): void {
   for (const node of cluster.nodes('master')) if (node.status === 'wait') void node.connect().catch(() => undefined);
 }
@@ -118,14 +124,14 @@ function mastersAreReady(cluster: Cluster): boolean {
 
 export const SLOTS = 16_384;
 
-/** As the client's map of slots names its nodes. */
+/** Returns the name of a node in the client's map of slots. */
 export function nodeKey({ options }: Redis): string {
   return `${options.host ?? ''}:${options.port ?? ''}`;
 }
 
 type ClusterForm = Extract<RedisForm, { kind: 'cluster' }>;
 type Access = Omit<ClusterForm, 'kind' | 'nodes'>;
-/** Replies keep the shape they have always had. */
+/** Excludes `replyMapping`: replies keep their default shape. */
 type Options = Omit<RedisOptions, 'replyMapping'>;
 
 /** A cluster client that emits 'moved', with the slot, before it follows a redirection to another master. */
@@ -143,14 +149,14 @@ function clusterClient(form: ClusterForm, settings: ConnectSettings): Cluster {
     {
       lazyConnect: true,
       enableOfflineQueue: false,
-      // It would ask before any connection is there, and nothing waits for one. `openRedis` knows better.
+      // The check would run before any connection exists, and no command waits for one. `openRedis` checks instead.
       enableReadyCheck: false,
       retryDelayOnFailover: 0,
       retryDelayOnClusterDown: 0,
       slotsRefreshInterval: SLOTS_EVERY_MS,
       slotsRefreshTimeout: settings.timeoutMs,
       clusterRetryStrategy: pauseMs,
-      // A master that is unavailable keeps its place, so that what is meant for it fails at once instead of being sent round.
+      // An unavailable master keeps its slots, so that its commands fail at once instead of being sent to other nodes.
       clusterNodeRetryStrategy: pauseMs,
       // Certificates name hosts.
       ...(form.tls ? { dnsLookup: (host, done) => done(null, host) } : {}),
@@ -158,7 +164,7 @@ function clusterClient(form: ClusterForm, settings: ConnectSettings): Cluster {
     },
   );
   cluster.on('+node', (node: Redis) => {
-    // After the command that made it known, which may wait for the connection.
+    // After the command that discovered the node, which may wait for the connection.
     setImmediate(() => {
       if (node.options.readOnly !== true && node.status === 'wait') void node.connect().catch(() => undefined);
     });
@@ -170,7 +176,7 @@ function serverClient(form: Exclude<RedisForm, ClusterForm>, settings: ConnectSe
   const options: Options = {
     ...commonOptions(settings),
     ...retrying(),
-    // A primary that was demoted keeps its connections and refuses every write: the new one is found by connecting anew.
+    // A demoted primary keeps its connections and refuses every write: reconnecting finds the new primary.
     reconnectOnError: (error) => /^(?:READONLY|MASTERDOWN)/.test(error.message),
   };
   if (form.kind === 'server') return new Redis(form.url, options);
@@ -189,12 +195,12 @@ function serverClient(form: Exclude<RedisForm, ClusterForm>, settings: ConnectSe
 }
 
 function commonOptions({ timeoutMs }: ConnectSettings): Options {
-  // A connection on which nothing comes back any more is given up, and the server is looked for anew.
-  return { ...impatient(timeoutMs), socketTimeout: 2 * timeoutMs };
+  // A connection without any answer is closed, and the server is looked up again.
+  return { ...withoutRetries(timeoutMs), socketTimeout: 2 * timeoutMs };
 }
 
-/** Connects when told to; whatever is not answered in time fails, and nothing is sent a second time. */
-function impatient(timeoutMs: number): Options {
+/** Connects lazily; a command that is not answered in time fails and is never sent again. */
+function withoutRetries(timeoutMs: number): Options {
   return {
     lazyConnect: true,
     autoResendUnfulfilledCommands: false,
@@ -222,13 +228,13 @@ function pauseMs(attempt: number): number {
 }
 
 function reportTrouble(redis: Redis | Cluster, onTrouble: (error: Error) => void): void {
-  // One line a kind of trouble, not one for each try to connect.
-  const told = new Set<string>();
+  // One report for each kind of error, not one for each try to connect.
+  const reported = new Set<string>();
   const report = (error: Error): void => {
-    if (!told.has(error.message)) onTrouble(error);
-    told.add(error.message);
+    if (!reported.has(error.message)) onTrouble(error);
+    reported.add(error.message);
   };
-  const forget = (): void => told.clear();
+  const forget = (): void => reported.clear();
   redis.on('error', report);
   redis.on('ready', forget);
   if (!(redis instanceof Cluster)) return;
@@ -236,7 +242,7 @@ function reportTrouble(redis: Redis | Cluster, onTrouble: (error: Error) => void
   redis.on('+node', (node: Redis) => node.on('ready', forget));
 }
 
-/** Connects to the nodes in turn, one after the other with each try. */
+/** Connects to the nodes in turn, the next one at each try. */
 function anyOf(form: ClusterForm): NonNullable<RedisOptions['Connector']> {
   let tries = 0;
   return class extends AbstractConnector {

@@ -1,5 +1,5 @@
-// What nodes tell each other while somebody looks at the cluster: those that have watchers say so, and then all say what they do. Nobody
-// decides anything by it.
+// Messages that nodes publish while somebody watches the console: nodes with watchers announce it, and then all nodes
+// publish reports. No decision depends on them.
 
 import type { Cluster, Redis } from 'ioredis';
 import type { Subscriptions } from './subscriptions.js';
@@ -18,7 +18,7 @@ export class ConsoleChannels {
     this.#report = `${prefix}:console:pulse`;
   }
 
-  /** Hears of watchers. */
+  /** Subscribes to announcements of watchers. */
   async listen(onWatch: (text: string) => void): Promise<void> {
     this.#subscriptions.onMessage((channel, text) => {
       if (channel === this.#watch) onWatch(text);
@@ -27,7 +27,7 @@ export class ConsoleChannels {
     await this.#subscriptions.add([this.#watch]);
   }
 
-  /** Hears what all nodes say, this one among them. Does not fail. */
+  /** Subscribes to the reports of all nodes, including this one. Does not fail. */
   async subscribeToReports(onReport: (text: string) => void): Promise<void> {
     this.#onReport = onReport;
     await quietly(() => this.#subscriptions.add([this.#report]));
@@ -50,6 +50,6 @@ async function quietly(publish: () => Promise<unknown>): Promise<void> {
   try {
     await publish();
   } catch {
-    // Redis is unavailable: those who watch see that.
+    // Redis is unavailable: the console shows it.
   }
 }

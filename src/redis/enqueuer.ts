@@ -1,34 +1,34 @@
-// Tells the queue of what was just committed to PostgreSQL: new messages, moved schedules, cancels. PostgreSQL has it all anyway,
-// so an offer that cannot be made now is only late: it is kept, without payload and in bounded number, until Redis is back, and what
-// exceeds the bound is found by the sweeps.
+// Sends to Redis what was just committed to PostgreSQL: new messages, moved schedules, cancels. PostgreSQL has all of
+// it, so an update that cannot be sent now is only late. It waits, without payload and in bounded number, until Redis
+// is available again; the sweeps find what exceeds the bound.
 
 import { CarillonError } from '../domain/errors.js';
 import type { MessageId } from '../domain/ids.js';
 import type { CancelResult, QueueEntry, ShardQueue } from './shard-queue.js';
 import type { Cancel, ProcessTime } from '../domain/clock.js';
 
-/** Most entries whose offers wait for Redis to come back. */
+/** Most entries whose updates wait for Redis. */
 const MAX_WAITING = 20_000;
 const RETRY_EVERY_MS = 1_000;
 /**
- * Offers that are made well ahead gather for so long, or until there are so many: with hundreds of shards, what comes in at one moment is a
- * message or two for each, and a script costs as much as some tens of its entries.
+ * Entries of `enqueueLater` are collected for this long, or until there are this many. With hundreds of shards, only
+ * one or two messages arrive for each at a time, and a script costs as much as some tens of its entries.
  */
-const GATHER_AHEAD = { forMs: 250, entries: 5_000 } as const;
+const GATHER_LATER = { forMs: 250, entries: 5_000 } as const;
 
 /** Wakes the actor of a shard, if it sleeps beyond this time. */
 export type Wake = (shard: number, dueAtMs: number) => void;
 
 export interface EnqueuerEvents {
-  /** A fault of our own; that Redis is unavailable is none. */
+  /** Called for unexpected errors, not when Redis is unavailable. */
   readonly onError: (error: unknown) => void;
-  /** Redis takes no offers: it is unavailable, or full. Told once, until it takes them again. */
+  /** Called when Redis refuses updates because it is unavailable or full; once, until it accepts them again. */
   readonly onRefused: (error: unknown) => void;
-  /** All that waited has been offered; so many more were left to the sweeps. */
+  /** Called when every waiting update was sent; `leftToSweeps` entries were left to the sweeps. */
   readonly onCaughtUp: (leftToSweeps: number) => void;
 }
 
-/** What is to be told to Redis, without payloads. */
+/** An update that waits for Redis, without payloads. */
 interface Waiting {
   readonly entries: readonly string[];
   readonly send: () => Promise<unknown>;
@@ -38,14 +38,14 @@ export class Enqueuer {
   readonly #queue: ShardQueue;
   readonly #wake: Wake;
   readonly #time: ProcessTime;
-  /** Offers of this tick, by shard. */
+  /** Entries of this tick, by shard. */
   #gathered = new Map<number, QueueEntry[]>();
-  /** Offers that are made ahead. */
+  /** Entries of `enqueueLater`, by shard. */
   #later = new Map<number, QueueEntry[]>();
   #laterEntries = 0;
-  #cancelAhead: Cancel | null = null;
+  #cancelLater: Cancel | null = null;
   #waiting: Waiting[] = [];
-  /** How many of those that wait name an entry: what else concerns it waits behind them. */
+  /** How many waiting updates name an entry: further updates of that entry wait behind them. */
   readonly #named = new Map<string, number>();
   #entriesWaiting = 0;
   #leftToSweeps = 0;
@@ -61,43 +61,49 @@ export class Enqueuer {
     this.#events = events;
   }
 
-  /** Entries whose offers wait for Redis, and those that were left to the sweeps since it went away. */
+  /** Entries whose updates wait for Redis, and those that were left to the sweeps since it became unavailable. */
   get backlog(): { waiting: number; leftToSweeps: number } {
     return { waiting: this.#entriesWaiting, leftToSweeps: this.#leftToSweeps };
   }
 
-  /** Offers work; the offers of one tick and shard are one script. Does not wait and does not fail. */
+  /** Enqueues an entry; the entries of one tick and shard go in one script. Does not wait and does not fail. */
   enqueue(shard: number, entry: QueueEntry): void {
     if (this.#gathered.size === 0) setImmediate(() => void this.#flush());
     gather(this.#gathered, shard, entry);
   }
 
   /**
-   * Offers work that is due in minutes, not seconds: within a moment, many entries to a script. What a node that is killed meanwhile has not
-   * offered is found by the sweeps.
+   * Enqueues an entry that is due in minutes, not seconds: a moment later, many entries in one script. When the node is
+   * killed before that, the sweeps find the entry.
    */
   enqueueLater(shard: number, entry: QueueEntry): void {
-    this.#cancelAhead ??= this.#time.after(GATHER_AHEAD.forMs, () => void this.#flushLater());
+    this.#cancelLater ??= this.#time.after(GATHER_LATER.forMs, () => void this.#flushLater());
     gather(this.#later, shard, entry);
     this.#laterEntries += 1;
-    if (this.#laterEntries >= GATHER_AHEAD.entries) void this.#flushLater();
+    if (this.#laterEntries >= GATHER_LATER.entries) void this.#flushLater();
   }
 
-  /** Gives a schedule its place, or takes it out (null). */
+  /** Moves a schedule's entry to its due time, or removes it (null). */
   async reschedule(shard: number, entry: string, dueAtMs: number | null, generation: number): Promise<void> {
     await this.#orLater([entry], async () => {
       const { result, earliestChanged } = await this.#queue.reschedule(shard, entry, dueAtMs, generation);
-      // In flight: it will be there by then.
+      // In flight: it will be queued by then.
       if (dueAtMs !== null && (earliestChanged || result === 'in-flight')) this.#wake(shard, dueAtMs);
     });
   }
 
-  /** Takes canceled messages out. Null when Redis is unavailable: then it is told later, and the row says `canceled` meanwhile. */
+  /**
+   * Removes canceled messages from the queue. Returns null when Redis is unavailable: the removal is then sent later,
+   * and meanwhile the row says `canceled`.
+   */
   async cancel(shard: number, ids: readonly MessageId[]): Promise<CancelResult[] | null> {
     return this.#orLater(ids, () => this.#queue.cancel(shard, ids));
   }
 
-  /** Makes the offers that waited, up to the first that fails again. Called when Redis is back, and now and then meanwhile. */
+  /**
+   * Sends the waiting updates, up to the first that fails again. Called when Redis is available again, and at intervals
+   * until then.
+   */
   async retry(): Promise<void> {
     if (this.#retrying || this.#waiting.length === 0) return;
     this.#retrying = true;
@@ -116,7 +122,7 @@ export class Enqueuer {
     }
   }
 
-  /** Makes the offers that are still gathered; those that wait for Redis are left to the sweeps. */
+  /** Sends the entries that are still collected; the updates that wait for Redis are left to the sweeps. */
   async stop(): Promise<void> {
     await Promise.all([this.#flush(), this.#flushLater()]);
     this.#waiting = [];
@@ -125,7 +131,7 @@ export class Enqueuer {
     this.#cancelRetry?.();
   }
 
-  /** Redis may refuse without going away (it is full), so that nothing says when it takes offers again. */
+  /** Redis may refuse while it is available (it is full); then no event reports when it accepts updates again. */
   #retryLater(): void {
     if (this.#cancelRetry !== null || this.#waiting.length === 0) return;
     this.#cancelRetry = this.#time.after(RETRY_EVERY_MS, () => {
@@ -141,8 +147,8 @@ export class Enqueuer {
   }
 
   async #flushLater(): Promise<void> {
-    this.#cancelAhead?.();
-    this.#cancelAhead = null;
+    this.#cancelLater?.();
+    this.#cancelLater = null;
     const later = this.#later;
     this.#later = new Map();
     this.#laterEntries = 0;
@@ -175,7 +181,10 @@ export class Enqueuer {
     this.#wait({ entries: bare.map(({ id }) => id), send: this.#sendLater(shard, bare) });
   }
 
-  /** Made where only the bare entries are in reach: what waits keeps alive whatever is used in the scope that it was made in. */
+  /**
+   * Returns the retry of an update. A separate function, so that the closure references only the bare entries and does
+   * not keep the payloads in memory.
+   */
   #sendLater(shard: number, bare: readonly QueueEntry[]): () => Promise<void> {
     return () => this.#send(shard, bare);
   }
@@ -185,7 +194,9 @@ export class Enqueuer {
     this.#wake(shard, Math.min(...entries.map((entry) => entry.dueAtMs)));
   }
 
-  /** Tells at once where nothing that concerns these entries waits, and later where something does or Redis refuses. */
+  /**
+   * Sends an update at once, or puts it among the waiting ones when one of its entries waits already or Redis refuses.
+   */
   async #orLater<Result>(entries: readonly string[], send: () => Promise<Result>): Promise<Result | null> {
     if (!this.#isBehind(entries)) {
       try {

@@ -1,13 +1,13 @@
-// The names of a shard's keys. All share one hash tag, so that each script touches one slot of a Redis Cluster.
+// The names of a shard's keys. They share one hash tag, so that each script uses one slot of a Redis Cluster.
 
 export interface ShardKeys {
   /** Sorted set: entry id → due ms. */
   readonly due: string;
-  /** Sorted set: entry id → ms at which its claim lapses. */
+  /** Sorted set: entry id → ms at which its claim expires. */
   readonly inflight: string;
   /**
-   * Hash: entry id → its payload while due (a schedule's generation, for a schedule), its claim token while in flight.
-   * `moved:` and a schedule's entry id → generation and due ms of its place, when it was changed while in flight.
+   * Hash: entry id → its payload while due (for a schedule, its generation), its claim token while in flight. `moved:`
+   * and a schedule's entry id → generation and new due ms, when the schedule was changed while in flight.
    */
   readonly task: string;
   /** Hash: epoch, the run of Redis that it was installed in, announced and completed horizon (ms), number of claims. */
@@ -29,7 +29,7 @@ export function shardKeys(prefix: string, shard: number): ShardKeys {
 
 const SCHEDULE_ENTRY = /^s:(\d+):(.+)$/;
 
-/** The entry id of a schedule in `due`; a message's entry id is its own id. */
+/** Returns the entry id of a schedule in `due`; the entry id of a message is its own id. */
 export function scheduleEntry(tenantId: number, scheduleId: string): string {
   return `s:${tenantId}:${scheduleId}`;
 }
@@ -39,7 +39,7 @@ export interface ScheduleKeyOfEntry {
   readonly id: string;
 }
 
-/** Reads what `scheduleEntry` wrote; null for a message's id. */
+/** Parses the result of `scheduleEntry`; returns null for a message's id. */
 export function parseScheduleEntry(entry: string): ScheduleKeyOfEntry | null {
   if (!entry.startsWith('s:')) return null;
   const match = SCHEDULE_ENTRY.exec(entry);

@@ -1,4 +1,4 @@
-// How much work lies in shards' queues: read only while somebody looks at it.
+// Reads how much work is in the queues of shards; only while somebody looks at it.
 
 import type { Cluster, Redis } from 'ioredis';
 import { shardKeys } from './keys.js';
@@ -6,14 +6,14 @@ import { Script } from './script.js';
 
 export interface ShardLevel {
   readonly shard: number;
-  /** The epoch that is installed; 0 when the shard's state is lost, or never was. */
+  /** The installed epoch; 0 when the shard's state is missing. */
   readonly epoch: number;
-  /** Entries whose time has come and that nobody claimed. */
+  /** Entries that are due and not claimed. */
   readonly due: number;
-  /** All entries that wait for their time, those that are due included. */
+  /** All entries that are not in flight, including those that are due. */
   readonly queued: number;
   readonly inFlight: number;
-  /** By how much the earliest due entry is late. */
+  /** How late the earliest due entry is. */
   readonly lagMs: number;
   readonly announcedAtMs: number;
   readonly completedAtMs: number;
@@ -21,7 +21,9 @@ export interface ShardLevel {
 
 const script = new Script('levels');
 
-/** The levels of shards, one script each, in one write. Throws REDIS_UNAVAILABLE when Redis is unavailable. */
+/**
+ * Reads the levels of shards, with one script each, in one write. Throws REDIS_UNAVAILABLE when Redis is unavailable.
+ */
 export async function readLevels(
   redis: Redis | Cluster,
   prefix: string,
@@ -43,7 +45,7 @@ export interface RedisMemory {
   readonly maxBytes: number;
 }
 
-/** What Redis says of its memory; null on a cluster, whose masters have their own. */
+/** Reads the memory use of Redis; null on a cluster, where each master has its own. */
 export async function readMemory(redis: Redis | Cluster): Promise<RedisMemory | null> {
   if ('nodes' in redis) return null;
   const text = await redis.info('memory');

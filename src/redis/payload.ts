@@ -1,4 +1,4 @@
-// What delivery needs of an immediate message, as the text that travels with its entry.
+// Encodes the parts of an immediate message that its delivery needs, as the payload of its entry.
 
 import { isUtf8 } from 'node:buffer';
 import { depthOf, withDepth } from '../domain/depth.js';
@@ -42,7 +42,10 @@ type Payload = [
   extra: Extra,
 ];
 
-/** The payload of a message, or '' when its body is larger than `maxBodyBytes`: then it is read from PostgreSQL. */
+/**
+ * Returns the payload of a message, or '' when its body is larger than `maxBodyBytes`: then the message is read from
+ * PostgreSQL.
+ */
 export function encodePayload(message: Message, maxBodyBytes: number): string {
   if (message.body.length > maxBodyBytes) return '';
   const isText = isUtf8(message.body);
@@ -67,7 +70,7 @@ export function encodePayload(message: Message, maxBodyBytes: number): string {
   return JSON.stringify(payload);
 }
 
-/** The message of a payload; null when it was written by another version, so that PostgreSQL has to be asked. */
+/** Returns the message of a payload; null when another version wrote it, so that PostgreSQL must be read. */
 export function decodePayload(id: string, shard: number, text: string): Message | null {
   const payload = JSON.parse(text) as Payload;
   if (payload[0] !== VERSION) return null;

@@ -1,21 +1,22 @@
-// What time Redis has, as well as this node can know between two measurements: Redis's clock decides what is due.
+// Estimates the time of Redis between two measurements: Redis's clock decides what is due.
 //
-// In a Redis Cluster each shard is judged by the clock of its master. The node goes by the one that is furthest behind: so it takes nothing for
-// due that some master would not, and its actors do not ask in vain until a slow master agrees. What lies in a shard of a master that is
-// ahead is late by their difference. Nobody should let them differ by more than NTP does; the node says so when they do.
+// In a Redis Cluster the clock of each shard's master decides. The node uses the one that is furthest behind, so that
+// it never considers an entry due before its master does, and its actors do not claim without success until a slow
+// master agrees. Entries on a master that is ahead are late by the difference. Clocks should differ by no more than NTP
+// allows; the node logs a warning when they differ by more.
 
 import { Cluster, type Redis } from 'ioredis';
 import type { Cancel, Clock, ProcessTime } from '../domain/clock.js';
 import { every } from '../time/waiting.js';
 
 const MEASURE_EVERY_MS = 2_000;
-/** What an answer of this age tells in its middle is as good as anything known before. */
+/** The midpoint of an answer this fast is as precise as any earlier estimate. */
 const PROMPT_MS = 20;
 
 /**
- * The better of what was known and what a measurement tells: Redis's time was read somewhere between `askedAtMs` and `answeredAtMs` (by the
- * monotonic clock), so its offset lies between two bounds. Of a prompt answer the middle is taken; one that was long under way,
- * because the process was busy or frozen meanwhile, only corrects what lies outside the bounds.
+ * Returns the offset after a measurement. Redis's time was read between `askedAtMs` and `answeredAtMs` (by the
+ * monotonic clock), so its offset lies between two bounds. A fast answer sets the offset to their midpoint; a slow one,
+ * because the process was busy or frozen meanwhile, only moves it inside the bounds.
  */
 export function offsetAfter(
   knownMs: number | null,
@@ -27,12 +28,12 @@ export function offsetAfter(
   return Math.min(Math.max(knownMs, lowestMs), highestMs);
 }
 
-/** How far the clocks of a cluster's masters may be apart before somebody should be told. */
-const SKEW_TOLD_MS = 100;
+/** Largest difference between the clocks of a cluster's masters that is not reported. */
+const MAX_SKEW_MS = 100;
 
 type Server = Pick<Redis, 'time'>;
 
-/** Counts on from the last measurement by the monotonic clock, so that a step of the node's wall clock changes nothing. */
+/** Advances from the last measurement by the monotonic clock, so that a step of the node's wall clock has no effect. */
 export class RedisClock implements Clock {
   readonly #redis: Server | Cluster;
   readonly #time: ProcessTime;
@@ -40,12 +41,14 @@ export class RedisClock implements Clock {
   readonly #onSkew: (skewMs: number) => void;
   /** Each server's time minus the monotonic time. */
   #offsets = new Map<Server, number>();
-  /** The offset that counts; null until Redis was first asked. */
+  /** The offset in use; null until Redis was first measured. */
   #offsetMs: number | null = null;
-  #skewTold = false;
+  #isSkewReported = false;
   #cancelMeasuring: Cancel | null = null;
 
-  /** `onSkew` is told once when the masters of a cluster differ by more than 100 ms, and again after they had agreed. */
+  /**
+   * `onSkew` is called once when the masters of a cluster differ by more than 100 ms, and again after they had agreed.
+   */
   constructor(
     redis: Server | Cluster,
     own: { readonly time: ProcessTime; readonly nodeClock: Clock },
@@ -57,16 +60,16 @@ export class RedisClock implements Clock {
     this.#onSkew = onSkew;
   }
 
-  /** The node's own wall clock until Redis was first asked. */
+  /** Returns the node's own wall clock until Redis was first measured. */
   nowMs(): number {
     return this.#offsetMs === null ? this.#nodeClock.nowMs() : this.#time.monotonicMs() + this.#offsetMs;
   }
 
-  /** Measures now and then every two seconds, until stopped. Throws when Redis does not answer the first time. */
+  /** Measures at once and then every two seconds until stopped. Rejects when Redis does not answer the first time. */
   async start(): Promise<void> {
     await this.#measure();
     this.#cancelMeasuring ??= every(this.#time, MEASURE_EVERY_MS, () => {
-      // Redis is unavailable: the last offset serves on.
+      // Redis is unavailable: the last offset stays in use.
       this.#measure().catch(() => undefined);
     });
   }
@@ -81,7 +84,7 @@ export class RedisClock implements Clock {
       this.#redis instanceof Cluster
         ? this.#redis.nodes('master').filter(({ status }) => status === 'ready')
         : [this.#redis];
-    // Of those that are gone nothing is kept.
+    // Drops the offsets of servers that are gone.
     const known = new Map([...this.#offsets].filter(([server]) => servers.includes(server)));
     this.#offsets = known;
     const measured = await Promise.allSettled(servers.map((server) => measureOffset(server, known, this.#time)));
@@ -89,12 +92,12 @@ export class RedisClock implements Clock {
       throw (measured[0] as PromiseRejectedResult | undefined)?.reason ?? new Error('no Redis server');
     const offsets = [...known.values()];
     this.#offsetMs = Math.min(...offsets);
-    this.#tellSkew(Math.max(...offsets) - this.#offsetMs);
+    this.#reportSkew(Math.max(...offsets) - this.#offsetMs);
   }
 
-  #tellSkew(skewMs: number): void {
-    if (skewMs > SKEW_TOLD_MS && !this.#skewTold) this.#onSkew(Math.round(skewMs));
-    this.#skewTold = skewMs > SKEW_TOLD_MS;
+  #reportSkew(skewMs: number): void {
+    if (skewMs > MAX_SKEW_MS && !this.#isSkewReported) this.#onSkew(Math.round(skewMs));
+    this.#isSkewReported = skewMs > MAX_SKEW_MS;
   }
 }
 

@@ -1,14 +1,14 @@
-// Which run of Redis answers: a process, and the history of data that it stands for. Another run may have forgotten what it was told last.
+// Identifies the run of Redis that answers: a process and its history of data. Another run may lack the last writes.
 
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import { nodeKey } from './connect.js';
 import { redisError } from './script.js';
 
-/** Tells for a key the run of the server that has it; '' when that did not answer. */
+/** Returns the run of the server that has a key; '' when that server did not answer. */
 export type RunOfKey = (key: string) => string;
 
-/** Asks each server that is connected. Throws REDIS_UNAVAILABLE when there is but one and it does not answer. */
+/** Reads the run of each connected server. Throws REDIS_UNAVAILABLE when there is only one and it does not answer. */
 export async function askRuns(redis: Redis | Cluster): Promise<RunOfKey> {
   if (!(redis instanceof Cluster)) {
     const run = await askRun(redis);
@@ -23,7 +23,7 @@ export async function askRuns(redis: Redis | Cluster): Promise<RunOfKey> {
 async function askRun(server: Redis): Promise<string> {
   try {
     const info = await server.info('server', 'replication');
-    // A replica that is promoted keeps its process and begins another history.
+    // A promoted replica keeps its process and starts another history.
     return ['run_id', 'master_replid']
       .map((name) => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1] ?? '')
       .join('/');

@@ -1,4 +1,5 @@
-// Reads CARILLON_REDIS_URL: one server, a Redis Cluster, or a primary that Sentinels know. No fault it names shows a password.
+// Parses CARILLON_REDIS_URL: one server, a Redis Cluster, or a primary that Sentinels know. Its errors never show a
+// password.
 
 import { CarillonError } from '../domain/errors.js';
 
@@ -14,14 +15,14 @@ interface Access {
   readonly tls: boolean;
 }
 
-/** How the data Redis is reached. */
+/** The parsed URL of the data Redis. */
 export type RedisForm =
   | { readonly kind: 'server'; readonly url: string }
   | ({ readonly kind: 'cluster'; readonly nodes: readonly ServerAddress[] } & Access)
   | ({
       readonly kind: 'sentinel';
       readonly sentinels: readonly ServerAddress[];
-      /** What the Sentinels call the primary. */
+      /** The name of the primary on the Sentinels. */
       readonly name: string;
       readonly db: number;
       /** Of the Sentinels themselves; '' for none. */
@@ -37,11 +38,14 @@ const SENTINEL_PORT = 26_379;
 const EXPECTED =
   'expected redis://host:port/db, redis+cluster://host:port,host:port or redis+sentinel://host:port,host:port/name-of-primary (rediss for TLS)';
 
-/** Reads the URL. Throws CarillonError INVALID_REQUEST with one line that says what is wrong and names the setting, never the password. */
+/**
+ * Parses the URL. Throws CarillonError INVALID_REQUEST with one line that names the setting and the error, never the
+ * password.
+ */
 export function parseRedisUrl(url: string, setting = 'CARILLON_REDIS_URL'): RedisForm {
   const wrong = (what: string): CarillonError =>
     new CarillonError('INVALID_REQUEST', `configuration: ${setting} ${what}`);
-  // The path of a socket, as the client takes it.
+  // The path of a socket, which the client accepts.
   if (url.startsWith('/')) return { kind: 'server', url };
   const { tls = '', kind, access = '', hosts = '', path = '', query = '' } = FORM.exec(url)?.groups ?? {};
   if (tls === '') throw wrong(`cannot be read, ${EXPECTED}`);
@@ -71,9 +75,7 @@ export function parseRedisUrl(url: string, setting = 'CARILLON_REDIS_URL'): Redi
   refuseOthers(options, ['db', 'sentinelUsername', 'sentinelPassword', 'cluster'], wrong);
   const name = decoded(path, wrong);
   if (name === '' || name.includes('/')) {
-    throw wrong(
-      'does not say what the Sentinels call the primary, expected redis+sentinel://host:port,host:port/name?db=0',
-    );
+    throw wrong('does not name the primary of the Sentinels, expected redis+sentinel://host:port,host:port/name?db=0');
   }
   const db = options.get('db') ?? '0';
   if (!/^\d{1,5}$/.test(db)) throw wrong(`has db=${db}, expected the number of a database`);
@@ -123,6 +125,6 @@ function decoded(text: string, wrong: Wrong): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw wrong('has a "%" that begins no escape: write %25 for the character itself');
+    throw wrong('has a "%" that starts no escape, expected %25 for the character itself');
   }
 }

@@ -1,5 +1,6 @@
-// Notices that the data Redis became unavailable, came back, or was replaced, so that what it says is used again only after its shards were fenced
-// anew. One server, also behind Sentinels: its connection closes, and is ready again. A Redis Cluster: slots-watch.ts.
+// Notices that the data Redis became unavailable, became available again, or was replaced, so that its data is used
+// again only after its shards were fenced again. One server, also behind Sentinels: its connection closes, and is ready
+// again. A Redis Cluster: slots-watch.ts.
 
 import { Cluster, type Redis } from 'ioredis';
 import type { Cancel, ProcessTime } from '../domain/clock.js';
@@ -7,17 +8,20 @@ import { everyKey, type KeyFilter } from './slot-of-key.js';
 import { SlotsWatch } from './slots-watch.js';
 
 export interface RedisWatchEvents {
-  /** The server of these keys is unavailable or was replaced: what it says may be older than what it was told. Must not wait or fail. */
+  /**
+   * The server of these keys is unavailable or was replaced: its data may be older than the last writes. Must not wait
+   * or fail.
+   */
   readonly onUnavailable: (isConcerned: KeyFilter) => void;
-  /** The server of these keys is there; what it forgot, the fences say. When it fails it is called again. */
+  /** The server of these keys is available; the fences report what it lost. Called again when it fails. */
   readonly onBack: (isConcerned: KeyFilter) => Promise<void>;
   readonly onFailure: (error: unknown) => void;
 }
 
 export interface RedisWatch {
-  /** The client is connected: watches it from now on. */
+  /** Watches the client from now on; it must be connected. */
   start(): void;
-  /** Whether the server of a key is available, as far as is known. */
+  /** Returns whether the server of a key is available, as far as is known. */
   isAvailable(key: string): boolean;
   stop(): void;
 }
@@ -53,7 +57,7 @@ class ServerWatch implements RedisWatch {
     this.#cancelCheck?.();
   }
 
-  /** There is no other server whose shards could be preferred. */
+  /** Always true: there is no other server whose shards could be preferred. */
   isAvailable(): boolean {
     return true;
   }
@@ -64,14 +68,16 @@ class ServerWatch implements RedisWatch {
     this.#events.onUnavailable(everyKey);
   }
 
-  /** Reports that Redis is back; what failed, or came in between while nobody listened, is looked at again. */
+  /**
+   * Reports that Redis is available again. Repeats when that failed, or when Redis became unavailable again meanwhile.
+   */
   async #check(): Promise<void> {
     if (!this.#isUnavailable || this.#isChecking || this.#hasEnded || this.#redis.status !== 'ready') return;
     this.#isChecking = true;
     try {
       this.#isUnavailable = false;
       await this.#events.onBack(everyKey);
-      // It became unavailable meanwhile: what was taken for fresh in between is not.
+      // It became unavailable meanwhile: data that was considered fresh in between is not.
       if (this.#isStillUnavailable()) this.#events.onUnavailable(everyKey);
     } catch (error) {
       this.#isUnavailable = true;

@@ -1,4 +1,4 @@
-// Loads Lua scripts from their files and runs them by hash, sending the source again when Redis has forgotten it.
+// Loads Lua scripts from their files and runs them by hash; sends the source again when Redis does not know the hash.
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -43,8 +43,8 @@ export class Script {
 }
 
 /**
- * What one turn of the event loop has for Redis goes out in one write at its end, one for each master of a cluster. A system call for
- * each command, and a reply for each, would cost both sides more than the commands.
+ * Sends the commands of one turn of the event loop in one write at its end, one for each master of a cluster. A system
+ * call for each command, and one for each reply, would cost both sides more than the commands.
  */
 function gatherWrites(redis: Redis | Cluster): void {
   if (!(redis instanceof Cluster)) {
@@ -61,7 +61,7 @@ function gatherWrites(redis: Redis | Cluster): void {
 const gathering = new WeakSet<Cluster>();
 
 function gatherWritesTo({ stream }: Redis): void {
-  // Before the first connection there is no stream, whatever its type says.
+  // Before the first connection there is no stream, although its type says so.
   if ((stream as typeof stream | undefined)?.writableCorked !== 0) return;
   stream.cork();
   setImmediate(() => stream.uncork());
@@ -75,19 +75,19 @@ function isReply(error: unknown, code: string): boolean {
   return error instanceof Error && error.message.startsWith(code);
 }
 
-/** Whether Redis refused a script because it is full. */
+/** Returns whether Redis refused a script because it is full. */
 export function isFull(error: unknown): boolean {
   return error instanceof CarillonError && isReply(error.cause, 'OOM');
 }
 
-/** What a server answers that is about itself, also from within a script: another one is to be asked, or this one later. */
+/** Errors of a server about itself, also from within a script: another server may answer, or this one later. */
 const ABOUT_SERVER = /^(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|MASTERDOWN|LOADING|NOREPLICAS|MISCONF|OOM)\b/;
-/** A script or its keys are wrong; CROSSSLOT: its keys lie in several slots of a cluster. */
-const FAULT = /user_script|Script attempted|WRONGTYPE|CROSSSLOT/;
+/** Errors of a script or its keys; CROSSSLOT: its keys are in several slots of a cluster. */
+const SCRIPT_ERROR = /user_script|Script attempted|WRONGTYPE|CROSSSLOT/;
 
-/** A fault of ours in a script is thrown as it is; all else means that Redis is unavailable for now. */
+/** Returns an error in our script unchanged; any other error becomes REDIS_UNAVAILABLE. */
 export function redisError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  if (FAULT.test(error.message) && !ABOUT_SERVER.test(error.message)) return error;
+  if (SCRIPT_ERROR.test(error.message) && !ABOUT_SERVER.test(error.message)) return error;
   return new CarillonError('REDIS_UNAVAILABLE', `Redis is unavailable: ${error.message}`, { cause: error });
 }

@@ -1,16 +1,18 @@
-// What can be done to a shard's queue: the scripts with their types.
+// The operations on a shard's queue: the Lua scripts with their types.
 //
-// Payloads. An entry may carry what its delivery needs, so that an immediate message costs no read of PostgreSQL. Such a payload
-// is only ever used for a message's first attempt, and only where nobody can have delivered the message before:
-//   - accept and fire keep it only while it is at most `payloadFreshMs` old; the sweep that could queue the same row (rescue) leaves
-//     rows alone until they are at least twice as old, so a late offer never carries a payload;
-//   - the sweep that fills a shard again (promote) which was lost, or whose horizon has passed, takes rows of any age, so none is kept
-//     meanwhile, nor later of what it may have read (lua/include/believed.lua);
-//   - a claim that lapses loses it, a retry does not put it back, sweeps never carry one;
-//   - a claim that was not sent, because its host had no place for it, may put it back by its token (settle), which only works while
-//     nobody else can have had the entry, and not for what was canceled meanwhile.
-// Everything without a payload is read from PostgreSQL at dispatch, and the row says what to do: so what may have been sent
-// already is always looked up first.
+// Payloads. An entry may carry the data that its delivery needs, so that an immediate message costs no read of
+// PostgreSQL. A payload is used only for a message's first attempt, and only when nobody can have delivered the message
+// before:
+//   - accept and fire keep it only while it is at most `payloadFreshMs` old; the sweep that could queue the same row
+//     (rescue) leaves rows alone until they are at least twice as old, so a late enqueue never carries a payload;
+//   - the sweep (promote) that refills a shard that was lost, or whose horizon has passed, reads rows of any age, so no
+//     payload is kept meanwhile, nor later for rows that it may have read (lua/include/fresh.lua);
+//   - a claim that expires loses it, a retry does not restore it, sweeps never carry one;
+//   - a claim that was not sent, because its host was at its limit, may restore it with its token (settle), which works
+//     only while nobody else can have claimed the entry, and not for an entry that was canceled meanwhile.
+//
+// An entry without a payload is read from PostgreSQL at dispatch, and its row decides what to do: a message that may
+// have been sent already is always looked up first.
 
 import type { Cluster, Redis } from 'ioredis';
 import type { Clock } from '../domain/clock.js';
@@ -25,7 +27,7 @@ export interface QueueEntry {
   readonly dueAtMs: number;
   /** '' for none; for a schedule its generation. */
   readonly payload: string;
-  /** When the message was made, before it was committed: without it, its payload is not kept. */
+  /** When the message was created, before it was committed: its payload is not kept without it. */
   readonly createdAtMs?: number;
 }
 
@@ -33,14 +35,17 @@ export interface Claim {
   readonly id: string;
   readonly token: string;
   readonly payload: string;
-  /** The entry's score: due time, or time of its return. */
+  /** The entry's score: its due time, or the time at which it came back. */
   readonly dueAtMs: number;
 }
 
-/** `lost`: the shard's state is gone. `stale`: a newer epoch is installed, the caller is no longer the owner. */
+/** `lost`: the shard's state is missing. `stale`: a newer epoch is installed, the caller is no longer the owner. */
 export type Refusal = { readonly kind: 'lost' } | { readonly kind: 'stale' };
 
-/** The claim came too late by Redis's clock and took nothing. Whoever hears of it knows that clock better now, and claims again. */
+/**
+ * The claim arrived too late by Redis's clock and claimed nothing. The caller knows that clock better now and claims
+ * again.
+ */
 export interface LateClaim {
   readonly kind: 'late';
 }
@@ -56,7 +61,7 @@ export interface Claimed {
 
 export interface Fence {
   readonly installed: boolean;
-  /** The epoch that was stored before (or is, when a newer one stays installed); null when the state was lost (or never there). */
+  /** The epoch that was stored before, or the newer one that stays installed; null when the state was missing. */
   readonly previousEpoch: number | null;
   readonly announcedAtMs: number;
   readonly completedAtMs: number;
@@ -65,9 +70,9 @@ export interface Fence {
 export interface Settlement {
   readonly id: string;
   readonly token: string;
-  /** When it comes back; null: it is done. */
+  /** When the entry comes back; null when it is finished. */
   readonly backAtMs: number | null;
-  /** Of what comes back and was not sent: the payload that it was claimed with. */
+  /** The payload of the claim, for an entry that comes back without having been sent. */
   readonly payload?: string;
 }
 
@@ -83,14 +88,14 @@ export type RescheduleResult = 'out' | 'queued' | 'in-flight' | 'outdated';
 export type CancelResult = 'taken-out' | 'in-flight' | 'absent';
 
 export interface QueueTimes {
-  /** How long an answer of Redis is waited for. */
+  /** How long the caller waits for an answer of Redis. */
   readonly answerMs: number;
   readonly visibilityMs: number;
   readonly payloadFreshMs: number;
   readonly tombstoneMs: number;
 }
 
-/** Messages of occurrences that a shard takes while Redis is full: a hundred bytes or so each. */
+/** Messages of occurrences that a shard accepts while Redis is full: about a hundred bytes each. */
 const FULL_LIMIT = 1_000;
 
 const scripts = {
@@ -106,19 +111,25 @@ const scripts = {
   extendVisibility: new Script('extend-visibility'),
 };
 
-/** The queue of every shard. Each method is one script on one shard; all throw REDIS_UNAVAILABLE when Redis is unavailable. */
+/**
+ * The queue of every shard. Each method is one script on one shard; all throw REDIS_UNAVAILABLE when Redis is
+ * unavailable.
+ */
 export class ShardQueue {
   readonly #redis: Redis | Cluster;
   readonly #times: QueueTimes;
   readonly #clock: Clock;
   readonly #keys: ShardKeys[] = [];
   readonly #prefix: string;
-  /** By how much the clock of a shard's server was ahead of the node's idea of it at its last claim: masters of a cluster may differ. */
+  /**
+   * By how much the clock of a shard's server was ahead of the node's estimate at its last claim: masters of a cluster
+   * may differ.
+   */
   readonly #aheadMs = new Map<number, number>();
 
   #askingRuns: Promise<RunOfKey> | null = null;
 
-  /** `clock`: what the node knows of Redis's clock. */
+  /** `clock` is the node's estimate of Redis's clock. */
   constructor(redis: Redis | Cluster, prefix: string, times: QueueTimes, clock: Clock) {
     this.#clock = clock;
     this.#redis = redis;
@@ -127,13 +138,13 @@ export class ShardQueue {
   }
 
   /**
-   * Installs an epoch. The horizons are forgotten with `refill`, and when the last fence was installed in another run of Redis, so that the
-   * next sweep fills the shard again from PostgreSQL.
+   * Installs an epoch. Clears the horizons with `refill`, and when the last fence was installed in another run of
+   * Redis, so that the next sweep refills the shard from PostgreSQL.
    */
   async fence(shard: number, epoch: number, refill = false): Promise<Fence> {
     const { state } = this.#of(shard);
     const runOf = await this.#askRuns();
-    // Nothing comes between the answer and this: it goes to the server that answered, or nowhere.
+    // No other server can run the script: it goes to the server that answered, or fails.
     const args = [epoch, runOf(state), refill ? 1 : 0];
     const reply = numbers(await scripts.fence.run(this.#redis, [state], args));
     const [installed = 0, previous = -1, announcedAtMs = 0, completedAtMs = 0] = reply;
@@ -145,7 +156,7 @@ export class ShardQueue {
     };
   }
 
-  /** Offers committed work. True when the shard's earliest entry changed, so that its actor should be woken. */
+  /** Enqueues committed work. Returns true when the shard's earliest entry changed, so that its actor must be woken. */
   async accept(shard: number, entries: readonly QueueEntry[]): Promise<boolean> {
     const args = [this.#times.payloadFreshMs, oldestPayloadMs(entries), ...entries.flatMap(entryArguments)];
     const reply = numbers(await scripts.accept.run(this.#redis, this.#allKeys(shard), args));
@@ -179,20 +190,27 @@ export class ShardQueue {
     };
   }
 
-  /** Tells for each settlement whether the claim still held. */
+  /** Returns for each settlement whether its claim was still valid. */
   async settle(shard: number, settlements: readonly Settlement[]): Promise<boolean[]> {
     const { due, inflight, task, tomb } = this.#of(shard);
     const args = settlements.flatMap(({ id, token, backAtMs, payload }) => [id, token, backAtMs ?? '', payload ?? '']);
-    return numbers(await scripts.settle.run(this.#redis, [due, inflight, task, tomb], args)).map((held) => held === 1);
+    return numbers(await scripts.settle.run(this.#redis, [due, inflight, task, tomb], args)).map(
+      (isValid) => isValid === 1,
+    );
   }
 
   async extendVisibility(shard: number, claims: readonly { id: string; token: string }[]): Promise<boolean[]> {
     const { inflight, task } = this.#of(shard);
     const args = [this.#times.visibilityMs, ...claims.flatMap(({ id, token }) => [id, token])];
-    return numbers(await scripts.extendVisibility.run(this.#redis, [inflight, task], args)).map((held) => held === 1);
+    return numbers(await scripts.extendVisibility.run(this.#redis, [inflight, task], args)).map(
+      (isValid) => isValid === 1,
+    );
   }
 
-  /** `in-part`: Redis is full; the schedules have their places, and some messages, to be offered again, found none. */
+  /**
+   * Fires schedules. `in-part`: Redis is full; the schedules are at their next times, and some messages had no room and
+   * must be enqueued again.
+   */
   async fire(shard: number, epoch: number, firings: readonly Firing[]): Promise<'fired' | 'in-part' | Refusal> {
     const args = firings.flatMap(({ entry, token, nextAtMs, generation, messages }) => [
       ...[entry, token, nextAtMs ?? '', generation, messages.length],
@@ -210,7 +228,7 @@ export class ShardQueue {
     return refusalOf(reply[0]) ?? (reply[1] === 0 ? 'fired' : 'in-part');
   }
 
-  /** Up to where the shard's work was announced to be, and is completely, in Redis; 0 when its state is lost. */
+  /** Returns the announced and the completed horizon of the shard; 0 when its state is missing. */
   async horizons(shard: number): Promise<{ announcedAtMs: number; completedAtMs: number }> {
     try {
       const [announced, completed] = await this.#redis.hmget(this.#of(shard).state, 'announced', 'completed');
@@ -232,7 +250,7 @@ export class ShardQueue {
     return refusalOf(reply[0]) ?? 'done';
   }
 
-  /** Queues a sweep's rows. `earliestChanged` as in accept. */
+  /** Queues the rows of a sweep. `earliestChanged` as in accept. */
   async promote(
     shard: number,
     epoch: number,
@@ -244,7 +262,7 @@ export class ShardQueue {
     );
   }
 
-  /** Moves a schedule's entry (null: takes it out). Tells too whether the shard's earliest entry changed. */
+  /** Moves a schedule's entry (null removes it). Also returns whether the shard's earliest entry changed. */
   async reschedule(
     shard: number,
     entry: string,
@@ -269,7 +287,7 @@ export class ShardQueue {
     return reply.map((code) => results[code] ?? 'absent');
   }
 
-  /** Fences that begin together ask once. */
+  /** Fences that start together read the runs once. */
   #askRuns(): Promise<RunOfKey> {
     this.#askingRuns ??= askRuns(this.#redis).finally(() => (this.#askingRuns = null));
     return this.#askingRuns;
@@ -301,7 +319,10 @@ export class ShardQueue {
   }
 }
 
-/** Redis judges the payloads of one script by the oldest: they were made within moments of each other. */
+/**
+ * Returns the creation time of the oldest payload, by which Redis decides about all payloads of one script: they were
+ * created within moments of each other.
+ */
 function oldestPayloadMs(entries: readonly QueueEntry[]): number {
   return entries.reduce((oldestMs, entry) => {
     return entry.payload === '' ? oldestMs : Math.min(oldestMs, Math.floor(entry.createdAtMs ?? 0));

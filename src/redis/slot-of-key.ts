@@ -1,23 +1,23 @@
-// Which slot of a Redis Cluster has a key, and keys for given ranges of slots.
+// Computes the slot of a key in a Redis Cluster, and keys for given ranges of slots.
 
 import calculateSlot from 'cluster-key-slot';
 
-/** Says of a key whether it is meant. */
+/** Returns whether a key is selected. */
 export type KeyFilter = (key: string) => boolean;
 
 export const everyKey: KeyFilter = () => true;
 
-/** Returns the filter of the keys that lie in one of these slots. */
+/** Returns the filter of the keys in these slots. */
 export function servedBy(slots: ReadonlySet<number>): KeyFilter {
   return (key) => slots.has(calculateSlot(key));
 }
 
-/** Returns the range of slots, of so many of one size, in which a key lies; from 0. */
+/** Returns the range of slots, from 0, that contains a key, when all slots are divided into this many equal ranges. */
 export function slotRangeOf(key: string, ranges: number): number {
   return Math.floor((calculateSlot(key) * ranges) / 16_384);
 }
 
-/** Returns for each range of slots, of so many of one size, a hash tag that begins with `name` and lies in it. */
+/** Returns for each of this many equal ranges of slots a hash tag that starts with `name` and belongs to the range. */
 export function tagsOfSlotRanges(name: string, ranges: number): string[] {
   const tags: (string | undefined)[] = Array.from({ length: ranges }, () => undefined);
   let missing = ranges;

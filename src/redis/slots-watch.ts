@@ -1,8 +1,10 @@
-// Notices which slots of a Redis Cluster are unavailable, and when they are served again: one master that dies concerns its own slots alone.
+// Notices which slots of a Redis Cluster are unavailable, and when they are served again: a master that fails affects
+// only its own slots.
 //
-// Slots become suspect when the connection to their master closes, and when another master answers for them than before (a redirection, or the
-// map of slots says so). That is reported at once, before any command is answered by whoever took over: it may be a replica that did not
-// receive the last writes. They are back when the master that the map names for them has its connection.
+// Slots become suspect when the connection to their master closes, and when another master answers for them (after a
+// redirection, or by the map of slots). This is reported at once, before the new master answers any command: it may be
+// a replica that did not receive the last writes. The slots are available again when the connection to the master in
+// the map is ready.
 
 import type { Cluster, Redis } from 'ioredis';
 import type { Cancel, ProcessTime } from '../domain/clock.js';
@@ -12,7 +14,7 @@ import { servedBy } from './slot-of-key.js';
 
 const CHECK_EVERY_MS = 250;
 const RETRY_MS = 500;
-/** After so many failures in a row to learn the map of slots the client connects anew, by the names in its URL. */
+/** Failures in a row to read the map of slots after which the client reconnects by the names in its URL. */
 const LOST_AFTER = 20;
 
 export class SlotsWatch {
@@ -92,27 +94,27 @@ export class SlotsWatch {
   async #check(): Promise<void> {
     if (this.#suspect.size === 0 || this.#isChecking || this.#hasEnded) return;
     this.#isChecking = true;
-    let againMs = CHECK_EVERY_MS;
+    let retryMs = CHECK_EVERY_MS;
     try {
       const back = await this.#slotsThatAreBack();
       if (back.size > 0) {
         for (const slot of back) this.#suspect.delete(slot);
         await this.#events.onBack(servedBy(back)).catch((error: unknown) => {
-          againMs = RETRY_MS;
+          retryMs = RETRY_MS;
           this.#events.onFailure(error);
           for (const slot of back) this.#suspect.add(slot);
         });
-        // They became suspect again meanwhile: what was taken for fresh in between is not.
-        const again = new Set([...back].filter((slot) => this.#suspect.has(slot)));
-        if (again.size > 0) this.#events.onUnavailable(servedBy(again));
+        // They became suspect again meanwhile: data that was considered fresh in between is not.
+        const stillSuspect = new Set([...back].filter((slot) => this.#suspect.has(slot)));
+        if (stillSuspect.size > 0) this.#events.onUnavailable(servedBy(stillSuspect));
       }
     } finally {
       this.#isChecking = false;
-      if (this.#suspect.size > 0) this.#checkLater(againMs);
+      if (this.#suspect.size > 0) this.#checkLater(retryMs);
     }
   }
 
-  /** The suspect slots whose master, by the present map, has its connection. */
+  /** Returns the suspect slots whose master, by the present map, is connected. */
   async #slotsThatAreBack(): Promise<Set<number>> {
     const cluster = this.#cluster;
     if (cluster.status !== 'ready') return new Set();
@@ -128,7 +130,7 @@ export class SlotsWatch {
   }
 }
 
-/** Whether any node could be asked. */
+/** Reads the map of slots. Resolves with whether any node answered. */
 function refreshMap(cluster: Cluster): Promise<boolean> {
   return new Promise((resolve) => {
     cluster.refreshSlotsCache((error) => resolve(error === null || error === undefined));

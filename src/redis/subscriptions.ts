@@ -1,9 +1,9 @@
-// The subscriptions of one connection, renewed by us whenever that connection is made anew. The client could do that by itself, but nobody
-// would hear of a renewal that failed: its promise has no handler, and ends the process.
+// The subscriptions of one connection, renewed here whenever it reconnects. The client could do so itself, but a failed
+// renewal would be an unhandled rejection, which ends the process.
 
 import type { Redis } from 'ioredis';
 
-/** What is needed of a client: a connection that is used for subscriptions only, and that does not subscribe again by itself. */
+/** The part of a client that is used here: a connection for subscriptions only that does not resubscribe by itself. */
 export type SubscriberClient = Pick<Redis, 'subscribe' | 'unsubscribe' | 'disconnect' | 'status'> & {
   on(event: 'message', call: (channel: string, text: string) => void): unknown;
   on(event: 'ready', call: () => void): unknown;
@@ -11,7 +11,7 @@ export type SubscriberClient = Pick<Redis, 'subscribe' | 'unsubscribe' | 'discon
 
 export class Subscriptions {
   readonly #client: SubscriberClient;
-  /** What is subscribed to as soon as there is a connection. */
+  /** Channels to subscribe to as soon as there is a connection. */
   readonly #channels = new Set<string>();
   readonly #onRenewed: (() => void)[] = [];
 
@@ -24,18 +24,23 @@ export class Subscriptions {
     this.#client.on('message', call);
   }
 
-  /** Calls back whenever the subscriptions are there again after a broken connection: what was published meanwhile is unknown. */
+  /** Registers a callback for renewed subscriptions after a broken connection: messages may have been missed. */
   onRenewed(call: () => void): void {
     this.#onRenewed.push(call);
   }
 
-  /** Rejects when Redis is unavailable; then the channels are subscribed to as soon as it is back. */
+  /**
+   * Subscribes to channels. Rejects when Redis is unavailable; the channels are then subscribed to as soon as it is
+   * available again.
+   */
   async add(channels: readonly string[]): Promise<void> {
     for (const channel of channels) this.#channels.add(channel);
     await this.#client.subscribe(...channels);
   }
 
-  /** Rejects when Redis is unavailable; then the channels are gone with the connection. */
+  /**
+   * Unsubscribes from channels. Rejects when Redis is unavailable; the subscriptions then ended with the connection.
+   */
   async remove(channels: readonly string[]): Promise<void> {
     for (const channel of channels) this.#channels.delete(channel);
     await this.#client.unsubscribe(...channels);
@@ -46,7 +51,8 @@ export class Subscriptions {
     try {
       await this.#client.subscribe(...this.#channels);
     } catch {
-      // A connection that is gone says 'ready' again by itself. One that is there but does not answer is given up, so that it does too.
+      // A closed connection becomes ready again by itself. An open one that does not answer is closed, so that it does
+      // too.
       if (this.#client.status === 'ready') this.#client.disconnect(true);
       return;
     }

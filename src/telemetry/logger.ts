@@ -1,9 +1,9 @@
-// Logs for operators: one JSON line an event that matters, ids in fields, no secrets.
+// Logs for operators: one JSON line for each important event, ids in fields, no secrets.
 
 import { pino, type Logger } from 'pino';
 import { CarillonError } from '../domain/errors.js';
 
-/** What is logged about a promise that nobody handled: an error of ours, which tests and chaos look for. */
+/** The log line of an unhandled rejection: a bug of ours, which tests and chaos search for. */
 export const UNHANDLED_REJECTION = 'a promise was rejected and nobody handled it';
 
 export function createLogger(node: string, level: string): Logger {
@@ -16,7 +16,10 @@ export function createLogger(node: string, level: string): Logger {
   });
 }
 
-/** What an operator needs of an error. Where a store is unavailable the stack says nothing; a client's error may hold the whole client. */
+/**
+ * Returns the fields of an error that an operator needs. When a store is unavailable the stack is useless; the error of
+ * a client may contain the whole client.
+ */
 function describe(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
   const code = 'code' in error && typeof error.code === 'string' ? { code: error.code } : {};

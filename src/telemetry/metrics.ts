@@ -1,6 +1,6 @@
-// A node's figures for Prometheus: one registry for each node, and one method for each thing that is counted.
+// A node's metrics for Prometheus: one registry for each node, and one method for each counted event.
 //
-// Whoever counts knows nothing of Prometheus: compose hands these methods to the rooms under the rooms' own names.
+// Callers are independent of Prometheus: compose passes these methods to the modules as their own callbacks.
 
 import { Registry } from 'prom-client';
 import { SKIP_KINDS, skipKind } from '../domain/occurrence.js';
@@ -8,15 +8,15 @@ import { ProcessMetrics } from './process-metrics.js';
 import { SeriesMaker } from './series.js';
 import type { Count } from './tallies.js';
 
-/** Seconds; from a tick of the event loop to what an operator is woken for. */
+/** Seconds; from a round of the event loop to a delay that alerts an operator. */
 const LAG_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800];
 /** Seconds; the longest timeout of a delivery is 15 minutes by default. */
 const DELIVERY_BUCKETS = [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900];
-/** Seconds; what takes as long as our own stores take. */
+/** Seconds; operations of our own stores. */
 const STORE_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** Seconds; from one quick look to many batches. */
+/** Seconds; from one fast read to many batches. */
 const SWEEP_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-/** Seconds; shards going from node to node. */
+/** Seconds; handovers of shards. */
 const MOVE_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 /** Up to the most rows of one group. */
 const ROW_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
@@ -35,10 +35,10 @@ const STORE = { label: 'store', values: ['table', 'queue'] } as const;
 
 type Value<Of extends { readonly values: readonly string[] }> = Of['values'][number];
 
-/** What an attempt came to, as far as it is counted. */
+/** The counted facts of an attempt. */
 export interface AttemptFacts {
   readonly message: { readonly dueAtMs: number };
-  /** `pending`: another attempt follows. */
+  /** `pending`: a retry follows. */
   readonly state: 'pending' | 'delivered' | 'failed';
   /** From 1. */
   readonly attempt: number;
@@ -54,9 +54,9 @@ export interface SweepFacts {
   readonly durationMs: number;
 }
 
-/** What is asked for when somebody reads the figures. */
+/** The values that are read at each scrape. */
 export interface Levels {
-  /** Deliveries and firings under way. */
+  /** Deliveries and firings in flight. */
   inFlight(): number;
   freeSlots(): number;
   ownedShards(): number;
@@ -67,7 +67,7 @@ export interface Levels {
   /** How far behind the last sweeps found Redis. */
   clockDifferenceMs(): number;
   sweepBehindMs(sweep: Value<typeof SWEEP>): number;
-  /** What waits in the recorder, or is being written. */
+  /** Items that wait in the recorder or are being written. */
   recorderBacklog(kind: Value<typeof GROUP>): number;
 }
 
@@ -92,12 +92,12 @@ export class NodeMetrics {
     DELIVERY_BUCKETS,
   );
   readonly #claims = this.#series.counters(
-    { name: 'carillon_claims_total', help: 'Claims, by whether they gave entries or their epoch was refused' },
+    { name: 'carillon_claims_total', help: 'Claims, by whether they returned entries or their epoch was refused' },
     CLAIM,
   );
   readonly #claimedEntries = this.#series.counter({
     name: 'carillon_claimed_entries_total',
-    help: 'Entries that claims gave: messages and schedules that were due or had lapsed',
+    help: 'Entries that claims returned: messages and schedules that were due or whose claims had expired',
   });
   readonly #published = this.#series.counter({
     name: 'carillon_occurrences_published_total',
@@ -163,19 +163,25 @@ export class NodeMetrics {
     name: 'carillon_epochs_refused_total',
     help: 'Times that a shard turned out to have another owner',
   });
-  readonly #taken = this.#series.counter({ name: 'carillon_shards_taken_total', help: 'Shards that this node took' });
+  readonly #taken = this.#series.counter({
+    name: 'carillon_shards_taken_total',
+    help: 'Shards that this node acquired',
+  });
   readonly #given = this.#series.counter({
     name: 'carillon_shards_given_total',
     help: 'Shards that this node handed over',
   });
   readonly #acquireDuration = this.#series.histogram(
-    { name: 'carillon_takeover_duration_seconds', help: 'Duration of taking shards, from the locks to running actors' },
+    {
+      name: 'carillon_takeover_duration_seconds',
+      help: 'Duration of acquiring shards, from the locks to running actors',
+    },
     MOVE_BUCKETS,
   );
   readonly #handOverDuration = this.#series.histogram(
     {
       name: 'carillon_handover_duration_seconds',
-      help: 'Duration of handing shards over, deliveries under way included',
+      help: 'Duration of handing shards over, including deliveries in flight',
     },
     MOVE_BUCKETS,
   );
@@ -185,11 +191,11 @@ export class NodeMetrics {
     this.#series.gauge({ name: 'carillon_shards', help: 'Shards of the cluster' }, () => shards);
   }
 
-  /** Says where the levels are read. Called once, before anybody reads. */
+  /** Sets the source of the levels. Must be called once, before the first scrape. */
   watch(levels: Levels): void {
     const series = this.#series;
-    series.gauge({ name: 'carillon_in_flight', help: 'Deliveries and firings under way' }, () => levels.inFlight());
-    series.gauge({ name: 'carillon_delivery_slots_free', help: 'Deliveries that could be begun at once' }, () =>
+    series.gauge({ name: 'carillon_in_flight', help: 'Deliveries and firings in flight' }, () => levels.inFlight());
+    series.gauge({ name: 'carillon_delivery_slots_free', help: 'Deliveries that could start at once' }, () =>
       levels.freeSlots(),
     );
     series.gauge({ name: 'carillon_shards_owned', help: 'Shards that this node owns' }, () => levels.ownedShards());
@@ -201,7 +207,7 @@ export class NodeMetrics {
       levels.isUp(store) ? 1 : 0,
     );
     series.gauge(
-      { name: 'carillon_offers_waiting', help: 'Entries that wait to be offered to Redis' },
+      { name: 'carillon_offers_waiting', help: 'Entries that wait for Redis' },
       () => levels.enqueuer().waiting,
     );
     series.gauge(
@@ -230,21 +236,21 @@ export class NodeMetrics {
     );
   }
 
-  /** An attempt was recorded. `taken` false: its message had ended otherwise by then. */
+  /** Counts a recorded attempt. `taken` is false when its message had ended otherwise by then. */
   attempted({ message, state, attempt, startedAtMs, endedAtMs }: AttemptFacts, taken: boolean): void {
-    // What was due by Redis's clock may not be due yet by this node's idea of it.
+    // An entry that was due by Redis's clock may not be due yet by this node's estimate of it.
     if (attempt === 1) this.#lag(Math.max(0, startedAtMs - message.dueAtMs) / 1_000);
     this.#deliveryDuration((endedAtMs - startedAtMs) / 1_000);
     this.#deliveries[taken ? (state === 'pending' ? 'retried' : state) : 'superseded']();
   }
 
-  /** A claim was answered: with so many entries, or (null) its epoch was refused. */
+  /** Counts a claim by its number of entries; null when its epoch was refused. */
   claimed(entries: number | null): void {
     this.#claims[entries === null ? 'refused' : entries > 0 ? 'some' : 'none']();
     this.#claimedEntries(entries ?? 0);
   }
 
-  /** A schedule was fired. `skipped`: the reasons on the records of what was skipped. */
+  /** Counts a fired schedule. `skipped` are the reasons on the records of skipped occurrences. */
   fired(published: number, skipped: readonly string[]): void {
     this.#published(published);
     for (const reason of skipped) this.#skipped[skipKind(reason)]();
@@ -254,7 +260,7 @@ export class NodeMetrics {
     this.#accepts[result](messages);
   }
 
-  /** Messages that were accepted and no duplicates, by how soon they are due. */
+  /** Counts accepted messages that were no duplicates, by tier. */
   acceptedInTier(tier: Value<typeof TIER>, messages: number): void {
     this.#tiers[tier](messages);
   }
@@ -298,7 +304,7 @@ export class NodeMetrics {
     return this.#registry.contentType;
   }
 
-  /** All figures in Prometheus's text format. */
+  /** Returns all metrics in Prometheus's text format. */
   text(): Promise<string> {
     return this.#registry.metrics();
   }

@@ -1,17 +1,18 @@
-// What is worth knowing of the process itself, under the names that dashboards for Node.js expect.
+// Metrics of the process itself, under the names that dashboards for Node.js expect.
 //
-// prom-client's own collection cannot be ended: each node that was started and stopped would leave its observers behind.
+// prom-client's own collection cannot be stopped: each node that was started and stopped would leave its observers
+// behind.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { constants, monitorEventLoopDelay, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks';
 import { Counter, type Registry } from 'prom-client';
 import { SeriesMaker } from './series.js';
 
-/** How often the event loop is looked at: an idle one shows this much. */
+/** Sampling interval of the event loop: an idle one shows this much. */
 const RESOLUTION_MS = 10;
 const GC_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1];
 const GC_KINDS = { kind: ['minor', 'major', 'incremental', 'weakcb'] } as const;
-/** What the types of Node.js do not tell of such entries. */
+/** Members that the types of Node.js do not have. */
 type Collection = PerformanceEntry & { readonly detail?: { readonly kind?: number } };
 const GC_KIND_OF: ReadonlyMap<unknown, (typeof GC_KINDS.kind)[number]> = new Map([
   [constants.NODE_PERFORMANCE_GC_MINOR, 'minor'],
@@ -45,13 +46,13 @@ export class ProcessMetrics {
     this.#delay.enable();
   }
 
-  /** Ends the observing; the figures stay as they are. */
+  /** Stops observing; the metrics keep their values. */
   stop(): void {
     this.#delay.disable();
     this.#collections.disconnect();
   }
 
-  /** Since somebody last read them; the mean is read last and begins them anew. */
+  /** Since the last scrape; the mean is read last and resets them. */
   #eventLoop(series: SeriesMaker): void {
     const delay = this.#delay;
     const inSeconds = (nanoseconds: number): number => (Number.isFinite(nanoseconds) ? nanoseconds / 1e9 : 0);
@@ -73,15 +74,15 @@ export class ProcessMetrics {
 }
 
 function cpuTime(registry: Registry): void {
-  let toldMicroseconds = 0;
+  let countedMicroseconds = 0;
   new Counter({
     name: 'process_cpu_seconds_total',
     help: 'User and system CPU time of the process',
     registers: [registry],
     collect() {
       const { user, system } = process.cpuUsage();
-      this.inc((user + system - toldMicroseconds) / 1e6);
-      toldMicroseconds = user + system;
+      this.inc((user + system - countedMicroseconds) / 1e6);
+      countedMicroseconds = user + system;
     },
   });
 }
@@ -104,7 +105,7 @@ function memory(series: SeriesMaker): void {
   );
 }
 
-/** Where /proc tells: elsewhere these are not there. */
+/** Only where /proc exists. */
 function files(series: SeriesMaker): void {
   try {
     const most = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]);

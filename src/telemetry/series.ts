@@ -1,5 +1,5 @@
-// Makes metrics whose every series exists from the start and is held by a handle: counting looks nothing up, and no series can appear
-// that was not foreseen.
+// Creates metrics whose series all exist from the start and have a handle each: counting looks nothing up, and no
+// unexpected series can appear.
 
 import { Gauge, type Registry } from 'prom-client';
 import { type Count, type Named, type Observe, tallyCounter, tallyHistogram } from './tallies.js';
@@ -57,7 +57,7 @@ export class SeriesMaker {
     return byValue(values, (_, index) => observes[index] ?? ignore);
   }
 
-  /** A level that is asked for when somebody reads the figures. */
+  /** A level that is read at each scrape. */
   gauge(named: Named, read: () => number): void {
     new Gauge({
       ...named,

@@ -1,13 +1,13 @@
-// Counts and histograms that cost next to nothing when something happens: numbers in arrays, read when somebody asks for the figures.
+// Counters and histograms with minimal cost per event: numbers in arrays, read at each scrape.
 //
-// prom-client's own look up each observation by its labels and by its bucket's name, which is a microsecond or two for each delivery.
-// These are read by prom-client in the same way.
+// prom-client's own look up each observation by its labels and its bucket's name, which takes one or two microseconds
+// for each delivery. prom-client reads these in the same way.
 
 import { Counter, Histogram, type Registry } from 'prom-client';
 
-/** Adds one, or so many. */
+/** Adds one, or the given number. */
 export type Count = (by?: number) => void;
-/** Takes a value in the metric's unit. */
+/** Observes a value in the metric's unit. */
 export type Observe = (value: number) => void;
 
 export interface Named {
@@ -18,7 +18,7 @@ export interface Named {
 /** The labels of one series; the same names in all series of a metric. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** A counter with exactly these series, from the start. */
+/** Creates a counter with exactly these series, from the start. */
 export function tallyCounter(registry: Registry, named: Named, series: readonly Labels[]): Count[] {
   const pending = new Float64Array(series.length);
   const counter = new Counter({
@@ -36,7 +36,7 @@ export function tallyCounter(registry: Registry, named: Named, series: readonly 
   });
 }
 
-/** A histogram with exactly these series, from the start. */
+/** Creates a histogram with exactly these series, from the start. */
 export function tallyHistogram(
   registry: Registry,
   named: Named,
@@ -59,7 +59,7 @@ class Tally {
     buckets: readonly number[],
   ) {
     this.#buckets = Float64Array.from(buckets);
-    // The last one is of what is beyond all buckets.
+    // The last one counts values beyond all buckets.
     this.counts = new Float64Array(buckets.length + 1);
   }
 
@@ -85,7 +85,7 @@ class TallyHistogram extends Histogram {
     this.#tallies = tallies;
   }
 
-  /** What registries ask histograms for, and `get` is made of; prom-client's types do not tell of it. */
+  /** Called by registries, and the base of `get`; missing in prom-client's types. */
   getForPromString(): Promise<object> {
     const values = this.#tallies.flatMap((tally) => this.#valuesOf(tally));
     return Promise.resolve({ ...this.#named, type: 'histogram', aggregator: 'sum', values });

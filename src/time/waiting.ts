@@ -1,4 +1,4 @@
-// Ways to wait, by the time of whoever waits.
+// Ways to wait, by the clock of the caller.
 
 import type { Cancel, ProcessTime } from '../domain/clock.js';
 
@@ -6,7 +6,10 @@ export function pause(time: ProcessTime, durationMs: number): Promise<void> {
   return new Promise((resolve) => void time.after(durationMs, resolve));
 }
 
-/** The result of the work, or a rejection with `late()` when it takes longer. What was asked goes on, and its end is nobody's concern any more. */
+/**
+ * Resolves with the result of the work, or rejects with `late()` when it takes longer. The work continues, and its end
+ * is ignored.
+ */
 export async function within<Result>(
   time: ProcessTime,
   durationMs: number,

@@ -61,7 +61,7 @@ describe.each(WAYS)('when PostgreSQL %s', (name, interrupt) => {
     const startedAtMs = Date.now();
     const interruption = interrupt();
     await delay(200);
-    // Answered while PostgreSQL is unavailable: the outcomes are held.
+    // Answered while PostgreSQL is unavailable: outcomes are kept in memory.
     await receiver.closeGate('');
     await interruption;
     const awayMs = Date.now() - startedAtMs;

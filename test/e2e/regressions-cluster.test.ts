@@ -209,6 +209,6 @@ describe('a node that is frozen for two leases and thaws', () => {
     expect(owner.lives).toHaveLength(lives);
     const said = owner.log.slice(logged);
     expect(said.filter(({ level }) => level >= 50)).toEqual([]);
-    expect(said.some(({ msg }) => msg === 'leases lapsed' || msg.startsWith('fenced'))).toBe(true);
+    expect(said.some(({ msg }) => msg === 'leases expired' || msg.startsWith('shard is fenced'))).toBe(true);
   });
 });

@@ -65,7 +65,7 @@ export interface Mutant extends Omit<Replacements, 'authority' | 'fencing'> {
 }
 
 /** That a store is unavailable is told as an error, and is none of the node. */
-const AWAY_LINES = /^PostgreSQL is unavailable|^Redis takes no work/;
+const AWAY_LINES = /^PostgreSQL is unavailable|^Redis accepts no work/;
 
 export class SimulatedNode {
   readonly process: Process;

@@ -1,19 +1,20 @@
-// Promote: moves the horizon on and queues the messages that come due before it. On an emptied queue the horizon is zero, so the same
-// sweep refills it, soonest first.
+// Promote: advances the horizon and queues the messages that are due before it. In an emptied queue the horizon is
+// zero, so the same sweep refills it, soonest first.
 //
-// No gap between accept and sweep: the new horizon is announced in Redis first, then PostgreSQL is read from the last completed one.
-// A client's message is committed first and then offered, and the offer is compared with the announced horizon. However the two
-// interleave, one of them sees the row; queueing twice is a no-op. A sweep that dies is repeated from the completed horizon.
+// No gap between accept and sweep: the sweep announces the new horizon in Redis first, then reads PostgreSQL from the
+// last completed one. A client's message is committed first and then enqueued, and the enqueuer compares it with the
+// announced horizon. In every interleaving one of them sees the row; queueing twice is a no-op. A sweep that fails is
+// repeated from the completed horizon.
 
 import { messageIdFloor } from '../../domain/ids.js';
 import { messagesToPromote } from '../../postgres/messages/sweep-reads.js';
 import { recur } from './recur.js';
 import { FENCED, queueRows, type SweepParts, type Swept, type SweptShard } from './sweep.js';
 
-/** The horizon reaches this much further than it must, so that a late sweep leaves no work beyond it. */
+/** The horizon extends this much further than it must, so that a late sweep leaves no work beyond it. */
 export const HORIZON_MARGIN_MS = 60_000;
 
-/** A horizon that was announced by an epoch, and up to where the shard's work was complete before. */
+/** A horizon that an epoch announced, and the time up to which the shard's work was complete before. */
 export interface Announced {
   readonly epoch: number;
   readonly horizonAtMs: number;
@@ -21,7 +22,9 @@ export interface Announced {
   readonly dueFromMs: number;
 }
 
-/** Announces a new horizon, so that what is accepted from now on goes into Redis; null when the shard was fenced. */
+/**
+ * Announces a new horizon, so that messages accepted from now on go into Redis. Returns null when the shard was fenced.
+ */
 export async function announce(parts: SweepParts, swept: SweptShard): Promise<Announced | null> {
   const { queue, clock, settings } = parts;
   const dueFromMs = clock.nowMs() + settings.horizonMs;
@@ -29,7 +32,7 @@ export async function announce(parts: SweepParts, swept: SweptShard): Promise<An
   const { announcedAtMs, completedAtMs: lastCompletedAtMs } = await queue.horizons(swept.shard);
   let completedAtMs = lastCompletedAtMs;
   if (Math.max(announcedAtMs, completedAtMs) > horizonAtMs + HORIZON_MARGIN_MS) {
-    // It was set to be shorter, or the clock was ahead: what is due before it may never have been offered.
+    // The horizon setting was reduced, or the clock was ahead: what is due before it may never have been enqueued.
     if (!(await queue.fence(swept.shard, swept.epoch, true)).installed) return null;
     completedAtMs = 0;
   }
@@ -37,7 +40,10 @@ export async function announce(parts: SweepParts, swept: SweptShard): Promise<An
   return { epoch: swept.epoch, horizonAtMs, completedAtMs, dueFromMs };
 }
 
-/** Promotes messages and (recur) schedules up to a new horizon; `before`: one that was announced already, maybe by a former epoch. */
+/**
+ * Promotes messages and (recur) schedules up to a new horizon; `before` is a horizon that was announced already,
+ * possibly by an earlier epoch.
+ */
 export async function promote(parts: SweepParts, swept: SweptShard, before: Announced | null = null): Promise<Swept> {
   const { queue, settings } = parts;
   const announced = before?.epoch === swept.epoch ? before : await announce(parts, swept);
@@ -52,7 +58,7 @@ export async function promote(parts: SweepParts, swept: SweptShard, before: Anno
     queued: messages.queued + schedules.queued,
     read: messages.read + schedules.read,
     fenced: false,
-    // A queue that was lost, or is new, holds nothing at all.
+    // A lost or new queue is empty.
     behindMs: Math.min(Math.max(0, dueFromMs - completedAtMs), settings.horizonMs),
   };
 }

@@ -1,4 +1,4 @@
-// Recur: what promote is for messages, for schedules whose next fire time lies before the new horizon.
+// Recur: the step of promote that queues schedules whose next fire time is before the new horizon.
 
 import { scheduleEntry } from '../../redis/keys.js';
 import { type SchedulePosition, schedulesToPromote } from '../../postgres/messages/sweep-reads.js';

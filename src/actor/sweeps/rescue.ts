@@ -1,8 +1,8 @@
-// Rescue: whatever PostgreSQL says is overdue and unfinished is offered to Redis again. What Redis knows is left as it is; what it
-// lost, or never got because a node died between commit and offer, is back.
+// Rescue: queues the work again that is overdue and unfinished in PostgreSQL. Entries that Redis has stay unchanged;
+// entries that it lost, or never received because a node died between commit and enqueue, are restored.
 //
-// Rows go in without payload, so whoever claims one reads its row first: rescuing a row whose outcome is being recorded this moment
-// sends nothing twice.
+// Rows are queued without payload, so whoever claims one reads its row first: rescuing a row whose outcome is being
+// recorded right now sends nothing twice.
 
 import { messageIdFloor, type MessageId } from '../../domain/ids.js';
 import type { QueueEntry } from '../../redis/shard-queue.js';
@@ -11,44 +11,49 @@ import { type OverdueMessage, overdueMessages } from '../../postgres/messages/sw
 import { recur } from './recur.js';
 import { FENCED, queueRows, type SweepParts, type Swept, type SweptShard } from './sweep.js';
 
-/** Batches of one pass; the next pass goes on from where it ended, since what Redis knows may be many rows before what it lost. */
+/**
+ * Batches of one pass. The next pass continues where it ended, since many rows that Redis has may precede the rows that
+ * it lost.
+ */
 const MAX_BATCHES = 20;
 
-/** Where the first pass begins. */
+/** Where the first pass starts. */
 export const RESCUE_START: MessageId = messageIdFloor(0);
 
 export interface Rescued extends Swept {
-  /** The message after which the next pass is to begin. */
+  /** The message after which the next pass starts. */
   readonly position: MessageId;
 }
 
 /**
- * `overdueMs`: how late work must be to count as lost; 0 right after a takeover, which looks for messages only. `position`: what the pass before gave. `takenAtMs`: when the
- * shard was taken or its epoch renewed. Whoever recorded occurrences before without queueing them is fenced since, and cannot bring a
- * payload any more; those of the present epoch may be on their way, as what clients sent may be.
+ * Rescues work of a shard. `overdueMs`: how late work must be to count as lost; 0 right after an acquisition, which
+ * looks for messages only. `position`: returned by the previous pass. `acquiredAtMs`: when the shard was acquired or
+ * its epoch renewed. A node that recorded occurrences before that without queueing them is fenced by now and can no
+ * longer bring a payload. Occurrences of the present epoch may be on their way, and so may clients' messages.
  */
 export async function rescue(
   parts: SweepParts,
   swept: SweptShard,
   overdueMs: number,
   position: MessageId = RESCUE_START,
-  takenAtMs = 0,
+  acquiredAtMs = 0,
 ): Promise<Rescued> {
   const overdueAtMs = Math.floor(parts.clock.nowMs()) - overdueMs;
-  const messages = await rescueMessages(parts, swept, { overdueAtMs, position, takenAtMs });
+  const messages = await rescueMessages(parts, swept, { overdueAtMs, position, acquiredAtMs });
   if (messages.fenced) return messages;
-  // A schedule that was being fired is in flight in Redis, lapses there and is claimed again: a takeover need not look for it.
+  // A schedule that was being fired is in flight in Redis, expires there and is claimed again: an acquisition need not
+  // look for it.
   if (overdueMs === 0) return messages;
   const schedules = await recur(parts, swept, 0, overdueAtMs + 1);
   if (schedules.fenced) return { ...FENCED, position };
   return { ...messages, queued: messages.queued + schedules.queued, read: messages.read + schedules.read };
 }
 
-/** From the position to what is overdue now, then from the start to the position. */
+/** Reads from the position to what is overdue now, then from the start to the position. */
 async function rescueMessages(
   parts: SweepParts,
   swept: SweptShard,
-  { overdueAtMs, position, takenAtMs }: { overdueAtMs: number; position: MessageId; takenAtMs: number },
+  { overdueAtMs, position, acquiredAtMs }: { overdueAtMs: number; position: MessageId; acquiredAtMs: number },
 ): Promise<Rescued> {
   const { database, clock, settings } = parts;
   let afterId = position;
@@ -63,7 +68,7 @@ async function rescueMessages(
       untilId: wrapped && position !== RESCUE_START ? position : messageIdFloor(overdueAtMs + 1),
       overdueAtMs,
       createdBeforeMs: clock.nowMs() - settings.createdBeforeMs,
-      occurrencesBeforeMs: takenAtMs,
+      occurrencesBeforeMs: acquiredAtMs,
       limit: settings.batch,
     });
     const free = rows.filter((row) => !row.held).map(({ id, dueAtMs }) => ({ id, dueAtMs, payload: '' }));
@@ -85,7 +90,7 @@ async function rescueMessages(
   return { queued, read, fenced: false, behindMs, position: afterId };
 }
 
-/** Held occurrences whose predecessors ended while nobody was there to let them go. */
+/** Releases waiting occurrences whose predecessors ended while no node was there to release them. */
 async function releaseWaiting(parts: SweepParts, rows: readonly OverdueMessage[]): Promise<QueueEntry[]> {
   const schedules = new Map(
     rows

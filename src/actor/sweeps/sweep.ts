@@ -1,4 +1,4 @@
-// What the three sweeps have in common: whose shard, by which epoch, how many rows at a time, and what they give back.
+// What the sweeps share: the shard, its epoch, the batch size, and the result.
 
 import type { Clock } from '../../domain/clock.js';
 import type { QueueEntry, ShardQueue } from '../../redis/shard-queue.js';
@@ -15,36 +15,39 @@ export interface SweepSettings {
   readonly horizonMs: number;
   readonly promoteEveryMs: number;
   readonly batch: number;
-  /** What clients sent is left alone until it is this old, twice the time that a payload is trusted (queue/shard-queue.ts). */
+  /**
+   * Clients' rows are left alone until they are this old, twice the time for which a payload is trusted
+   * (redis/shard-queue.ts).
+   */
   readonly createdBeforeMs: number;
 }
 
-/** A shard as its actor holds it. */
+/** A shard and its epoch, as its actor knows them. */
 export interface SweptShard {
   readonly shard: number;
   readonly epoch: number;
   readonly wake: (dueAtMs: number) => void;
-  /** Asked before each batch but the first: waits while others have work that is due sooner than this. */
+  /** Called before each batch but the first: waits while other sweeps have work that is due sooner than this. */
   readonly pass?: (dueAtMs: number) => Promise<void>;
 }
 
 export interface Swept {
-  /** Rows that were put into Redis. */
+  /** Rows that were queued in Redis. */
   readonly queued: number;
-  /** Rows that were looked at. */
+  /** Rows that were read. */
   readonly read: number;
-  /** True when the shard was fenced meanwhile: its next owner sweeps. */
+  /** True when the shard was fenced during the sweep: its next owner sweeps. */
   readonly fenced: boolean;
   /**
-   * How far Redis had fallen behind, in milliseconds: promote, by how much less than the horizon it reached ahead; rescue, how late the
-   * oldest work was that it brought back.
+   * How far Redis had fallen behind, in milliseconds. promote: how much of the horizon it did not cover. rescue: how
+   * late the oldest restored work was.
    */
   readonly behindMs: number;
 }
 
 export const FENCED: Swept = { queued: 0, read: 0, fenced: true, behindMs: 0 };
 
-/** Queues rows that were read; null when the shard was fenced. Wakes the actor for the soonest. */
+/** Queues rows; returns null when the shard was fenced. Wakes the actor for the soonest. */
 export async function queueRows(
   parts: SweepParts,
   swept: SweptShard,

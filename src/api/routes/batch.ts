@@ -1,4 +1,4 @@
-// POST /v2/batch: many messages at once; each item stands for itself, so a faulty one does not hold up the others.
+// POST /v2/batch: many messages at once; each item is independent, so an invalid one does not affect the others.
 
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
@@ -18,7 +18,7 @@ import { PublishAnswer, publishAnswer } from './publish.js';
 
 const Item = Type.Object(ITEM);
 
-/** What has become of an item before anything is accepted. */
+/** The state of an item before anything is accepted. */
 type Prepared = { readonly submission: Submission } | Refused;
 
 export function registerBatch(app: FastifyInstance, services: ApiServices): void {
@@ -67,22 +67,22 @@ export function registerBatch(app: FastifyInstance, services: ApiServices): void
   );
 }
 
-/** Whose batch it is, and the destinations in it that were found to be good: most items of a batch share a few. */
+/** The tenant of a batch, and its destinations that passed the check: most items of a batch share a few. */
 interface BatchSource {
   readonly tenantId: number;
   readonly ip: string | null;
   readonly destinations: Set<string>;
-  /** Of the request; an item says nothing that makes it less. */
+  /** The depth of the request; an item cannot reduce it. */
   readonly depth: number;
 }
 
 function readItem(
-  given: unknown,
+  value: unknown,
   { tenantId, ip, destinations, depth }: BatchSource,
   services: ApiServices,
 ): Submission {
   const { config } = services;
-  const item = checkValue(given, Item, 'the item');
+  const item = checkValue(value, Item, 'the item');
   const body = readItemBody(item);
   const { destination } = item;
   if (!destinations.has(destination)) destinations.add(checkDestination(destination, config));

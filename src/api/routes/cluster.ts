@@ -1,4 +1,4 @@
-// /admin/nodes, /admin/shards: who is there and who owns what. For administrators only.
+// /admin/nodes, /admin/shards: the nodes and the shards that they own. For administrators only.
 
 import { Type, type Static } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
@@ -64,7 +64,7 @@ export function registerCluster(app: FastifyInstance, { cluster, database }: Api
         ...common,
         summary: 'Drain a node',
         description:
-          'It gives its shards away, takes no more and is not ready from then on; its process goes on until it is stopped. May be sent to any node.',
+          'It hands over its shards, acquires no more and is not ready from then on; its process runs until it is stopped. May be sent to any node.',
         params: NodePath,
         response: responses({ 202: Type.Object({ id: Type.String() }) }, 401, 403, 404, 503),
       },
@@ -72,7 +72,7 @@ export function registerCluster(app: FastifyInstance, { cluster, database }: Api
     async (request, reply) => {
       const { id } = request.params;
       if (!cluster.members().some((member) => member.id === id)) {
-        throw new CarillonError('NOT_FOUND', `there is no node "${id}"; GET /admin/nodes lists those that there are`);
+        throw new CarillonError('NOT_FOUND', `there is no node "${id}"; GET /admin/nodes lists the existing ones`);
       }
       await cluster.drain(id);
       return reply.code(202).send({ id });

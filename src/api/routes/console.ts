@@ -1,9 +1,9 @@
-// The console's page at /admin: files without secrets, for anybody; what they show needs an administrator's token.
+// The console at /admin: files without secrets, for everybody; the data in it needs an administrator's token.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiServices, ServedFile } from '../services.js';
 
-/** Everything comes from the node itself, and nobody shows the page within another. */
+/** Everything comes from the node itself, and no page may embed the console. */
 const POLICY = [
   "default-src 'none'",
   ...["script-src 'self'", "style-src 'self'", "img-src 'self' data:", "font-src 'self'", "connect-src 'self'"],
@@ -17,7 +17,7 @@ const HEADERS = {
   'x-frame-options': 'DENY',
 };
 const IMMUTABLE = 'public, max-age=31536000, immutable';
-/** Asked for again each time, and answered with 304. */
+/** Revalidated each time, and answered with 304. */
 const REVALIDATED = 'no-cache';
 
 const NOT_BUILT = 'The console is not built here: run "npm run build" and load this page again.\n';
@@ -38,7 +38,7 @@ export function registerConsole(app: FastifyInstance, { page }: ApiServices): vo
   app.get<{ Params: { '*': string } }>('/admin/assets/*', options, (request, reply) =>
     serve(request, reply, `assets/${request.params['*']}`),
   );
-  // What has a dot in its name is a file; the rest of /admin is the API.
+  // A name with a dot is a file; the rest of /admin is the API.
   app.get<{ Params: { file: string } }>('/admin/:file(^[\\w-]+\\.[a-z0-9]+$)', options, (request, reply) =>
     serve(request, reply, request.params.file),
   );

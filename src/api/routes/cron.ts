@@ -1,4 +1,4 @@
-// What a calendar means: the next times of a saved schedule, and a preview of an expression that is not saved yet.
+// Calendars: the next times of a saved schedule, and a preview of an expression that is not saved.
 
 import { Type, type Static } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
@@ -106,7 +106,7 @@ interface Range {
   readonly endAtMs?: number | null;
 }
 
-/** Gives way to other work between the times: rare ones of many callers would else hold up the node. */
+/** Yields to other work between the times: rare times of many callers would otherwise block the node. */
 async function timesOf(
   time: ProcessTime,
   expression: CronExpression,

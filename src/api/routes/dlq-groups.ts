@@ -1,4 +1,5 @@
-// GET /admin/dlq/groups: a tenant's dead letters by destination and error, so that what broke together is seen, and repeated, together.
+// GET /admin/dlq/groups: a tenant's dead letters by destination and error, so that failures with one cause can be seen
+// and retried together.
 
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
@@ -9,7 +10,7 @@ import { responses } from '../openapi.js';
 import { readList } from '../reading.js';
 import type { ApiServices } from '../services.js';
 
-/** Letters that are looked at, the latest: more take too long to wait for. */
+/** Dead letters that are counted, the latest ones: more take too long to read. */
 const COUNTED_MAX = 20_000;
 const GROUPS_MAX = 500;
 const GROUPS_DEFAULT = 100;
@@ -21,11 +22,11 @@ const Groups = Type.Object({
       responseStatus: Type.Integer({ description: '0 when there was no answer' }),
       error: Type.String(),
       count: Type.Integer(),
-      firstAt: Type.String({ description: 'When the first of those counted was given up, ISO 8601 UTC' }),
+      firstAt: Type.String({ description: 'When the first of those counted failed, ISO 8601 UTC' }),
       latestAt: Type.String(),
     }),
   ),
-  counted: Type.Integer({ description: `How many letters were looked at: the latest, at most ${COUNTED_MAX}` }),
+  counted: Type.Integer({ description: `How many dead letters were counted: the latest, at most ${COUNTED_MAX}` }),
   complete: Type.Boolean({ description: 'Whether those were all' }),
 });
 

@@ -39,7 +39,7 @@ import type { ApiServices } from '../services.js';
 const PAGE_COUNT_MAX = 100;
 const BULK_COUNT_MAX = 500;
 const DEFAULT_COUNT = 100;
-/** A page ends before the bodies in it exceed this; its cursor goes on from there. */
+/** A page ends before its bodies exceed this; its cursor continues from there. */
 const PAGE_BODY_BYTES = 8 * 1_024 * 1_024;
 
 const DLQ_PARAMETERS = [
@@ -255,7 +255,7 @@ interface Page {
   readonly cursor: { readonly cursor?: string };
 }
 
-/** Checks what the parameters ask for; gives the function that reads one page of it. */
+/** Checks the parameters; returns the function that reads one page. */
 function readPage(
   { clock }: ApiServices,
   tenantId: number,
@@ -308,7 +308,7 @@ function readAfter(parameters: Parameters): DeadLetterQuery['after'] {
   return { diedAtMs: Number(diedAtMs), id };
 }
 
-/** Taken apart so that the bodies of each part fit into memory; no part is empty. */
+/** Splits dead letters so that the bodies of each part fit into memory; no part is empty. */
 function byBodyBytes(refs: readonly DeadLetterRef[]): DeadLetterRef[][] {
   const parts: DeadLetterRef[][] = [];
   let bytes = Infinity;

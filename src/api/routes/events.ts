@@ -1,4 +1,4 @@
-// What happened to messages, as a list of events: GET /v2/events, and GET /v2/logs under its other name.
+// The events of messages: GET /v2/events, and GET /v2/logs under its other name.
 
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -26,7 +26,10 @@ import type { ApiServices } from '../services.js';
 const DEFAULT_COUNT = 100;
 const COUNT_MAX = 1_000;
 const MESSAGE_IDS_MAX = 100;
-/** A message's body is in its events up to this size; a thousand events with large bodies would fit nowhere. */
+/**
+ * A message's body is part of its events up to this size; a thousand events with large bodies would not fit into
+ * memory.
+ */
 const EVENT_BODY_MAX_BYTES = 16 * 1_024;
 
 const EVENT_PARAMETERS = [
@@ -77,7 +80,7 @@ async function readPage(
     const page = await pageEvents(reads, services.clock, request.tenantId, query);
     return { events: await eventDetails(reads, page.refs, EVENT_BODY_MAX_BYTES), next: page.next };
   });
-  // A place without a message (where a page ended between events) is written with a dash.
+  // A position without a message (where a page ended between events) has a dash.
   const parts = next === null ? [] : [next.atMs, next.messageId === '' ? '-' : next.messageId, next.sequence];
   return {
     events: events.map(eventView),
@@ -112,16 +115,16 @@ function readOrder(parameters: Parameters): EventQuery['order'] {
 }
 
 function readStates(parameters: Parameters): ReadonlySet<EventState> {
-  const given = parameters.list('state');
-  if (given === null) return new Set(EVENT_STATES);
-  return new Set(given.flatMap(statesOf));
+  const states = parameters.list('state');
+  if (states === null) return new Set(EVENT_STATES);
+  return new Set(states.flatMap(statesOf));
 }
 
 function statesOf(text: string): readonly EventState[] {
   const name = text.toUpperCase();
   if (name === 'IN_PROGRESS') return IN_PROGRESS;
   if (name === 'CANCELLED') return ['CANCELED'];
-  // A cancel takes effect at once here, so nothing is ever in this state.
+  // A cancel takes effect at once here, so no message is ever in this state.
   if (name === 'CANCEL_REQUESTED') return [];
   const state = EVENT_STATES.find((known) => known === name);
   if (state !== undefined) return [state];

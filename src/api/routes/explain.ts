@@ -20,7 +20,7 @@ const Answer = Type.Object({
       'ran, ran-late, due, retrying, failed, canceled, skipped, waiting, will-run, paused, not-created-yet, deleted, out-of-bounds, not-a-time or unknown',
   }),
   text: Type.String({ description: 'The same in a sentence or two, with its reason' }),
-  at: Type.String({ description: 'The moment that was asked about. It stands for the second in which it lies' }),
+  at: Type.String({ description: 'The requested moment. It means the second that contains it' }),
   nominal: When,
   message: Type.Union([Type.String(), Type.Null()], {
     description: "The occurrence's message, which GET /v2/runs/{messageId} shows",
@@ -49,13 +49,13 @@ export function registerExplain(app: FastifyInstance, services: ApiServices): vo
     async (request) => {
       const atMs = readParameters(request, ['at']).instant('at', 'first');
       if (atMs === null)
-        throw invalid('at is missing: the moment that is asked about, as ISO 8601 or epoch milliseconds');
+        throw invalid('at is missing, expected the moment to explain as ISO 8601 or epoch milliseconds');
       return view(atMs, await explainAt(services, request, pathScheduleId(request.params.id), atMs));
     },
   );
 }
 
-/** Throws NOT_FOUND for a schedule that there never was, or that is forgotten. */
+/** Explains a moment. Throws NOT_FOUND for a schedule that never existed, or whose log was deleted. */
 async function explainAt(
   services: ApiServices,
   request: ReadingRequest,

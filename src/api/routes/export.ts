@@ -1,4 +1,4 @@
-// What is scheduled and what waits, as the batches take it: pages for `carillon export`, and for whoever wants to move on.
+// Exports schedules and pending messages in the form of the batches: pages for `carillon export`, and for migrations.
 
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';

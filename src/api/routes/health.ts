@@ -1,4 +1,4 @@
-// GET /healthz: the process is alive. GET /readyz: it should be given requests; a load balancer asks.
+// GET /healthz: the process is alive. GET /readyz: it accepts requests; for load balancers.
 
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
@@ -23,7 +23,7 @@ export function registerHealth(app: FastifyInstance, { health }: ApiServices): v
       config: { access: 'open' },
       schema: {
         tags: ['node'],
-        summary: 'Should this node be given requests?',
+        summary: 'Does this node accept requests?',
         response: {
           200: Type.Object({
             status: Type.String({ description: '"ready"; "ready, 254/256 shards" while some shards have no owner' }),
@@ -43,7 +43,10 @@ export function registerHealth(app: FastifyInstance, { health }: ApiServices): v
   );
 }
 
-/** A node takes requests also while shards have no owner: what is accepted is kept, and delivered when they have one. */
+/**
+ * Returns the text of a ready node. A node accepts requests also while shards have no owner: messages are stored, and
+ * delivered once they have one.
+ */
 function readyText({ shards }: Readiness): string {
   if (shards === undefined || shards.served >= shards.total) return 'ready';
   return `ready, ${shards.served}/${shards.total} shards`;

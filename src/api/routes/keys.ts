@@ -1,4 +1,4 @@
-// GET /v2/keys and POST /v2/keys/rotate: the keys by which receivers check signatures.
+// GET /v2/keys and POST /v2/keys/rotate: the keys with which receivers verify signatures.
 
 import type { FastifyInstance } from 'fastify';
 import { getSigningKeys, rotateSigningKeys } from '../../postgres/tenants/tenants.js';
@@ -23,7 +23,7 @@ export function registerKeys(app: FastifyInstance, { database, random }: ApiServ
       schema: {
         ...schema,
         summary: 'Rotate the signing keys',
-        description: 'Current becomes what next was; next becomes new. Nodes follow within seconds.',
+        description: 'The next key becomes current, and a new one becomes next. Nodes use them within seconds.',
       },
     },
     (request) => rotateSigningKeys(database, request.tenantId, random),

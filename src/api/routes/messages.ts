@@ -1,4 +1,4 @@
-// Messages that wait for their delivery: one by its id, and cancelling one or many.
+// Pending messages: reading one by its id, and canceling one or many.
 
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -29,7 +29,7 @@ import type { ApiServices } from '../services.js';
 
 const CANCEL_COUNT_MAX = 500;
 const NARROW_BY = 'messageIds, scheduleId or label';
-/** A cancel by filters completes what was canceled within this time and not confirmed. */
+/** A cancel by filters also completes cancels of this period that were not confirmed. */
 const UNCONFIRMED_MS = 60 * 60_000;
 const CANCEL_PARAMETERS = ['messageIds', 'count', ...MESSAGE_FILTERS, ...DATE_FILTERS, ...LATER_FILTER_NAMES];
 
@@ -128,7 +128,7 @@ interface CanceledPart {
   readonly more?: true;
 }
 
-/** Cancels what is wanted, batch by batch, up to the setting, as long as the client waits for the answer. */
+/** Cancels the selected messages, batch by batch, up to the setting, while the client waits for the answer. */
 async function cancelMany(services: ApiServices, request: FastifyRequest, signal: AbortSignal): Promise<CanceledPart> {
   const parameters = readParameters(request, CANCEL_PARAMETERS, true);
   const most = services.config.CARILLON_CANCEL_MAX;
@@ -143,7 +143,7 @@ async function cancelMany(services: ApiServices, request: FastifyRequest, signal
   const canceled = byIds
     ? await cancelIds(services, { tenantId, signal }, ids, count)
     : await cancelMatching(services, { tenantId, signal }, wanted, created, count);
-  // Who gave a count goes on by that.
+  // A request with a count continues by the count.
   return { cancelled: canceled, ...(!isCounted && canceled >= most && { more: true }) };
 }
 
@@ -152,7 +152,7 @@ interface Caller {
   readonly signal: AbortSignal;
 }
 
-/** Cancels a batch of a request that canceled others before. An error says how many those were as well. */
+/** Cancels a batch of a request that canceled others before. The text of an error includes their number. */
 async function cancelBatch(
   { intake }: ApiServices,
   tenantId: number,
@@ -183,13 +183,16 @@ async function cancelIds(
   return canceled;
 }
 
-/** What ended the search, and that it was not in vain. */
+/** Returns the error that ended the search, with the number of messages canceled before. */
 function afterSome(error: unknown, canceled: number): unknown {
   if (!(error instanceof CarillonError) || canceled === 0) return error;
   return new CarillonError(error.code, `${canceled} messages were canceled, then: ${error.message}`, { cause: error });
 }
 
-/** Batch by batch: those that were canceled are found no more. At last those whose cancel was not confirmed before. */
+/**
+ * Cancels batch by batch: canceled messages are not found again. Finally completes earlier cancels that were not
+ * confirmed.
+ */
 async function cancelMatching(
   services: ApiServices,
   { tenantId, signal }: Caller,
@@ -213,7 +216,7 @@ async function cancelMatching(
       if (found.length === 0) break;
       const done = await cancelBatch(services, tenantId, found, canceled);
       canceled += done;
-      // Whatever was found but not canceled ended in between; were it found again and again, this would never end.
+      // A message that was found but not canceled ended in between; finding it again would make this loop endless.
       if (done === 0) break;
     }
   }

@@ -1,4 +1,4 @@
-// Parts of the wire contract that are still to come: they say so, and never pretend.
+// Parts of the wire contract that are not implemented yet: they answer so.
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { CarillonError } from '../../domain/errors.js';

@@ -1,4 +1,4 @@
-// GET /openapi.json: the API described by its own routes.
+// GET /openapi.json: the document that the routes describe.
 
 import type { FastifyInstance } from 'fastify';
 

@@ -1,4 +1,4 @@
-// POST /v2/publish/{destination}: one message, accepted when the answer says so.
+// POST /v2/publish/{destination}: one message, accepted once it is answered.
 
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
@@ -60,7 +60,7 @@ export function registerPublish(app: FastifyInstance, services: ApiServices): vo
   );
 }
 
-/** What a client reads about an accepted message. */
+/** Returns the answer about an accepted message. */
 export function publishAnswer(
   acceptance: Acceptance,
   destination: string,

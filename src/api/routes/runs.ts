@@ -1,4 +1,4 @@
-// The record: GET /v2/runs answers "did it run, and what did it do", GET /v2/runs/counts "which half of it completed".
+// The record: GET /v2/runs shows what ran and with which result, GET /v2/runs/counts counts the runs by state.
 
 import type { FastifyInstance } from 'fastify';
 import { CarillonError } from '../../domain/errors.js';
@@ -26,11 +26,11 @@ import type { ApiServices } from '../services.js';
 
 const DEFAULT_COUNT = 100;
 const COUNT_MAX = 1_000;
-/** How much of an answer a list shows; the single run shows all that was kept. */
+/** Bytes of an answer in a list; the single run shows all that was stored. */
 const LIST_ANSWER_BYTES = 4_096;
 const KEPT_ANSWER_BYTES = 2 ** 30;
 const ATTEMPTS_MAX = 1_000;
-/** Counting reads each row; more of them take too long to wait for. */
+/** Counting reads each row; more rows take too long. */
 const COUNTED_ROWS_MAX = 500_000;
 
 const NARROW_BY = 'from and to, schedule or label';
@@ -59,11 +59,11 @@ export function registerRuns(app: FastifyInstance, services: ApiServices): void 
     },
     async (request) => {
       const parameters = readParameters(request, [...RUN_FILTERS, 'count', 'cursor']);
-      const given = readGiven(parameters);
+      const requested = readRequested(parameters);
       const beforeId = readBeforeId(parameters);
       const limit = parameters.count(DEFAULT_COUNT, COUNT_MAX, true);
       const page = await readList(services, request, { narrowBy: NARROW_BY }, async (reads) => {
-        const { filter, due } = await resolveFilter(reads, request.tenantId, given);
+        const { filter, due } = await resolveFilter(reads, request.tenantId, requested);
         const query = { filter, due, beforeId, limit, answerBytes: LIST_ANSWER_BYTES };
         return await pageRuns(reads, services.clock, request.tenantId, query);
       });
@@ -78,22 +78,22 @@ export function registerRuns(app: FastifyInstance, services: ApiServices): void 
       schema: {
         ...common,
         summary: 'How many runs are in each state',
-        description: `Takes the filters of GET /v2/runs. No more than ${COUNTED_ROWS_MAX} runs are looked at: narrow the time, or give a schedule or a label.`,
+        description: `Takes the filters of GET /v2/runs. No more than ${COUNTED_ROWS_MAX} runs are counted: narrow the time, or name a schedule or a label.`,
         querystring: runCountParameters,
         response: responses({ 200: runCounts }, 400, 401, 403, 429, 503),
       },
     },
     async (request) => {
       const parameters = readParameters(request, RUN_FILTERS);
-      const given = readGiven(parameters);
+      const requested = readRequested(parameters);
       const counts = await readList(services, request, { narrowBy: NARROW_BY }, async (reads) => {
-        const { filter, due } = await resolveFilter(reads, request.tenantId, given);
+        const { filter, due } = await resolveFilter(reads, request.tenantId, requested);
         return await countRuns(reads, request.tenantId, filter, due, COUNTED_ROWS_MAX);
       });
       if (counts !== null) return counts;
       throw new CarillonError(
         'LIMIT_EXCEEDED',
-        `more than ${COUNTED_ROWS_MAX} runs would have to be looked at, which takes too long; narrow it with from and to, a schedule or a label`,
+        `more than ${COUNTED_ROWS_MAX} runs match, which takes too long to count; narrow it with from and to, a schedule or a label`,
       );
     },
   );
@@ -119,11 +119,11 @@ export function registerRuns(app: FastifyInstance, services: ApiServices): void 
   );
 }
 
-async function readDetail(table: Queryable, tenantId: number, id: MessageId): Promise<RunDetailShown | null> {
+async function readDetail(database: Queryable, tenantId: number, id: MessageId): Promise<RunDetailShown | null> {
   const [[run], message, attempts] = await Promise.all([
-    getRuns(table, tenantId, [id], KEPT_ANSWER_BYTES),
-    getMessage(table, tenantId, id),
-    attemptsOf(table, tenantId, id, ATTEMPTS_MAX),
+    getRuns(database, tenantId, [id], KEPT_ANSWER_BYTES),
+    getMessage(database, tenantId, id),
+    attemptsOf(database, tenantId, id, ATTEMPTS_MAX),
   ]);
   return run === undefined || message === null ? null : runDetailView(run, message, attempts);
 }
@@ -133,14 +133,14 @@ interface RunFilter {
   readonly due: DueBetween;
 }
 
-/** What was asked for, checked; which messages hold the keys, or record the occurrence, is yet to be looked up. */
-interface GivenFilter extends RunFilter {
+/** The checked filter; the messages with the keys, or of the occurrence, are not looked up yet. */
+interface RequestedFilter extends RunFilter {
   readonly scheduleIds: readonly string[] | null;
   readonly keys: readonly string[] | null;
   readonly occurrence: { readonly scheduleId: string; readonly atMs: number } | null;
 }
 
-function readGiven(parameters: Parameters): GivenFilter {
+function readRequested(parameters: Parameters): RequestedFilter {
   const scheduleIds = parameters.list('schedule');
   const filter = defined({
     scheduleIds,
@@ -153,7 +153,7 @@ function readGiven(parameters: Parameters): GivenFilter {
   return { filter, due, scheduleIds, keys: parameters.all('key'), occurrence: readOccurrence(parameters, scheduleIds) };
 }
 
-function readOccurrence(parameters: Parameters, scheduleIds: readonly string[] | null): GivenFilter['occurrence'] {
+function readOccurrence(parameters: Parameters, scheduleIds: readonly string[] | null): RequestedFilter['occurrence'] {
   const atMs = parameters.instant('occurrence', 'first');
   if (atMs === null) return null;
   const scheduleId = scheduleIds?.length === 1 ? scheduleIds[0] : undefined;
@@ -161,13 +161,14 @@ function readOccurrence(parameters: Parameters, scheduleIds: readonly string[] |
   throw invalid('occurrence needs the schedule whose nominal time it is: give one schedule');
 }
 
-async function resolveFilter(table: Queryable, tenantId: number, given: GivenFilter): Promise<RunFilter> {
-  const { filter, due, scheduleIds, keys, occurrence } = given;
+async function resolveFilter(database: Queryable, tenantId: number, requested: RequestedFilter): Promise<RunFilter> {
+  const { filter, due, scheduleIds, keys, occurrence } = requested;
   const ofOccurrence =
-    occurrence === null ? null : await messagesOfOccurrence(table, tenantId, occurrence.scheduleId, occurrence.atMs);
+    occurrence === null ? null : await messagesOfOccurrence(database, tenantId, occurrence.scheduleId, occurrence.atMs);
   if (keys === null) return { filter: withIds(filter, ofOccurrence), due };
-  const ofKeys = await messagesOfKeys(table, tenantId, keys);
-  // A key is forgotten some time after its message ended; the record itself remembers it, where one knows about where to look.
+  const ofKeys = await messagesOfKeys(database, tenantId, keys);
+  // A key is deleted some time after its message ended; the record still contains it, and the filter may narrow where
+  // to look.
   const isNarrow = scheduleIds !== null || due.fromMs !== null;
   if (ofKeys.length === 0 && isNarrow)
     return { filter: withIds({ ...filter, idempotencyKeys: keys }, ofOccurrence), due };

@@ -1,4 +1,5 @@
-// POST /v2/schedules/batch: thousands of schedules in one call; each item stands for itself, so a faulty one does not hold up the others.
+// POST /v2/schedules/batch: thousands of schedules in one call; each item is independent, so an invalid one does not
+// affect the others.
 
 import { Type, type Static } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
@@ -72,9 +73,9 @@ export function registerScheduleBatch(app: FastifyInstance, services: ApiService
   );
 }
 
-function readItem(given: unknown, from: { ip: string | null; depth: number }, services: ApiServices): ScheduleToSave {
+function readItem(value: unknown, from: { ip: string | null; depth: number }, services: ApiServices): ScheduleToSave {
   const { config, random } = services;
-  const item = checkValue(given, Item, 'the item');
+  const item = checkValue(value, Item, 'the item');
   const settings = settingsOfObject(item.headers, headerLimits(config), from.depth);
   const destination = checkDestination(item.destination, config);
   const definition = readDefinition({ destination, settings, body: readItemBody(item), callerIp: from.ip }, config);

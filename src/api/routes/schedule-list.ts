@@ -1,4 +1,4 @@
-// GET /v2/schedules: all of them in one answer, as QStash's clients want it, or pages by cursor for those that have many.
+// GET /v2/schedules: all of them in one answer, as QStash's clients expect it, or pages by cursor.
 
 import { Readable } from 'node:stream';
 import { Type, type Static } from '@sinclair/typebox';
@@ -20,7 +20,7 @@ export const SHOWN_RUNS = 3;
 
 const DEFAULT_COUNT = 100;
 const COUNT_MAX = 1_000;
-/** Of the whole list, no more than this many are in memory. */
+/** Most schedules of the whole list that are in memory at a time. */
 const STREAMED_PAGE = 500;
 
 const NARROW_BY = 'idPrefix, label or host';
@@ -74,7 +74,7 @@ function readFilter(parameters: Parameters): ScheduleFilter {
     states: parameters.list('state')?.map(readState) ?? null,
     labels: parameters.list('label'),
     hosts: parameters.list('host')?.map((host) => host.toLowerCase()) ?? null,
-    // URLs may contain commas, so these are not taken apart.
+    // URLs may contain commas, so these are not split.
     destinations: parameters.all('destination'),
     idPrefix: parameters.one('idPrefix'),
     search: parameters.one('search'),

@@ -1,4 +1,4 @@
-// /v2/schedules: recurring work. Creating is an upsert; everything else goes by the schedule's id.
+// /v2/schedules: recurring work. Creating is an upsert; the other routes use the schedule's id.
 
 import { Type, type Static } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';
@@ -29,11 +29,11 @@ export async function createSchedule(
   source: RequestSource,
   services: ApiServices,
 ): Promise<Static<typeof ScheduleAnswer>> {
-  const given = readDefinition({ ...source, mayKeep: true }, services.config);
-  const id = readScheduleId(source.settings, given, services.random);
-  const kept = readKeep(source.settings);
+  const read = readDefinition({ ...source, mayKeep: true }, services.config);
+  const id = readScheduleId(source.settings, read, services.random);
+  const parts = readKeep(source.settings);
   const definition =
-    kept.length === 0 ? given : keepParts(given, kept, await requireSchedule(services.database, source.tenantId, id));
+    parts.length === 0 ? read : keepParts(read, parts, await requireSchedule(services.database, source.tenantId, id));
   const schedule = await services.intake.saveSchedule(source.tenantId, id, definition);
   return { scheduleId: schedule.id };
 }
@@ -45,7 +45,7 @@ export function registerSchedules(app: FastifyInstance, services: ApiServices): 
   registerChanges(app, services);
 }
 
-/** The id in a path. Throws NOT_FOUND for what cannot be the id of any schedule. */
+/** Returns the id in a path. Throws NOT_FOUND for a text that cannot be a schedule's id. */
 export function pathScheduleId(text: string): string {
   try {
     return checkScheduleId(text);
@@ -54,14 +54,14 @@ export function pathScheduleId(text: string): string {
   }
 }
 
-/** Throws NOT_FOUND. */
-export async function requireSchedule(table: Queryable, tenantId: number, text: string): Promise<Schedule> {
-  const schedule = await getSchedule(table, tenantId, pathScheduleId(text));
+/** Returns the schedule. Throws NOT_FOUND. */
+export async function requireSchedule(database: Queryable, tenantId: number, text: string): Promise<Schedule> {
+  const schedule = await getSchedule(database, tenantId, pathScheduleId(text));
   if (schedule === null) throw noSchedule(text);
   return schedule;
 }
 
-/** The fault of an id that no schedule has. */
+/** Returns the error for an id without a schedule. */
 export function noSchedule(text: string): CarillonError {
   return new CarillonError('NOT_FOUND', `there is no schedule ${JSON.stringify(text.slice(0, 80))}`);
 }
@@ -80,7 +80,7 @@ function registerCreate(app: FastifyInstance, services: ApiServices): void {
         body: Type.Any({ description: 'Bytes, sent with every occurrence; at most CARILLON_BODY_MAX_BYTES' }),
         response: responses({ 200: ScheduleAnswer }, 400, 401, 403, 408, 413, 429, 501, 503),
       },
-      // OpenAPI knows a path by its shape, and this one has the shape of those that go by the id.
+      // OpenAPI identifies a path by its form, and this one has the same form as those with an id.
       config: {
         access: 'tenant',
         documentedPath: { url: '/v2/schedules/{id}', params: Type.Object({ id: DESTINATION }) },

@@ -1,4 +1,4 @@
-// /admin/tenants: whose work it is. For administrators only.
+// /admin/tenants: the tenants. For administrators only.
 
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance } from 'fastify';

@@ -1,4 +1,5 @@
-// /admin/tenants/{name}/tokens and /admin/tokens: the tokens of a tenant, and those of administrators. For administrators only.
+// /admin/tenants/{name}/tokens and /admin/tokens: the tokens of a tenant, and those of administrators. For
+// administrators only.
 
 import { Type } from '@sinclair/typebox';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -28,13 +29,13 @@ const TokenBody = Type.Object({
 const TenantPath = Type.Object({ name: Type.String({ description: "The tenant's name" }) });
 const IdPath = Type.Object({ id: Type.String({ description: "The token's id" }) });
 
-/** Path parameters of the routes of both; `/admin/tokens` has no name. */
+/** Path parameters of both kinds of routes; `/admin/tokens` has no name. */
 interface Path {
   readonly name?: string;
   readonly id?: string;
 }
 
-/** The latest expiry: the end of the year 9999. Later times have no ISO form of four digits. */
+/** The latest expiry: the end of the year 9999. Later times have no ISO form with four digits. */
 const EXPIRY_MAX_MS = 253_402_300_799_999;
 
 export function registerTokens(app: FastifyInstance, services: ApiServices): void {
@@ -44,7 +45,7 @@ export function registerTokens(app: FastifyInstance, services: ApiServices): voi
     whose: "a tenant's",
     params: TenantPath.properties,
     owner: async ({ name = '' }) => {
-      // A name out of a path may hold anything, a NUL included, which PostgreSQL would refuse.
+      // A name from a path may contain anything, including NUL, which PostgreSQL refuses.
       if (!isHeaderValue(name)) throw new CarillonError('NOT_FOUND', 'there is no tenant of this name');
       return { role: 'tenant', tenantId: (await tenantNamed(database, name)).id };
     },
@@ -106,7 +107,7 @@ function addRoutes(app: FastifyInstance, services: ApiServices, { url, whose, pa
         ...common,
         summary: `Revoke one of ${whose} tokens`,
         description:
-          'Nodes forget it within CARILLON_TOKEN_CACHE_MS. The last valid token of an administrator is not revoked.',
+          'Nodes drop it within CARILLON_TOKEN_CACHE_MS. The last valid token of an administrator is not revoked.',
         params: Type.Object({ ...params, ...IdPath.properties }),
         response: responses({ 200: Type.Object({ id: Type.String() }) }, ...problems, 409),
       },
@@ -121,7 +122,7 @@ function addRoutes(app: FastifyInstance, services: ApiServices, { url, whose, pa
   );
 }
 
-/** Throws INVALID_REQUEST. */
+/** Returns the token that a request describes. Throws INVALID_REQUEST. */
 function readToken(request: FastifyRequest, nowMs: number): NewToken {
   const { label = '', expiresAt, expiresIn } = checkValue(parseJson(request) ?? {}, TokenBody, 'the body');
   if (!isHeaderValue(label)) {

@@ -3,11 +3,14 @@
 export const SECONDS_PER_DAY = 86_400;
 
 const DAYS_PER_ERA = 146_097; // 400 years
-/** From 0000-03-01, where years that begin in March put the leap day last, to 1970-01-01. */
+/** Days from 0000-03-01 to 1970-01-01. Years that start in March put the leap day last. */
 const DAYS_TO_EPOCH = 719_468;
 const CUMULATIVE_FACTOR = 153; // five months from March on have 153 days
 
-/** Year, month (1-12) and day (1-31) in one number, so that the hot path allocates nothing: see yearOf, monthOf, dayOf. */
+/**
+ * Returns year, month (1-12) and day (1-31) in one number, so that the hot path allocates nothing: see yearOf, monthOf,
+ * dayOf.
+ */
 export function civilFromDay(dayNumber: number): number {
   const shifted = dayNumber + DAYS_TO_EPOCH;
   const era = Math.floor(shifted / DAYS_PER_ERA);
@@ -31,7 +34,7 @@ export const yearOf = (civil: number): number => Math.floor(civil / 512);
 export const monthOf = (civil: number): number => (civil >> 5) & 15;
 export const dayOf = (civil: number): number => civil & 31;
 
-/** 0 = Sunday … 6 = Saturday. */
+/** Returns the weekday: 0 = Sunday … 6 = Saturday. */
 export function weekdayOf(dayNumber: number): number {
   const weekday = (dayNumber + 4) % 7; // 1970-01-01 was a Thursday
   return weekday < 0 ? weekday + 7 : weekday;

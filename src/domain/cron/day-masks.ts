@@ -1,6 +1,7 @@
-// Which days of a month match, computed once for each of the 28 shapes a month can have (length 28-31, weekday of its first day).
+// Computes which days of a month match, once for each of the 28 shapes of a month (length 28-31, weekday of its first
+// day).
 //
-// `L`, `W` and `#` depend on nothing but the shape, so after this the search only tests bits.
+// `L`, `W` and `#` depend only on the shape, so afterwards the search only tests bits.
 import { weekdayOf } from './civil.js';
 
 /** The day-of-month field beyond plain numbers. */
@@ -14,7 +15,7 @@ export type WeekdayRule =
   | { readonly kind: 'nth'; readonly weekday: number; readonly nth: number } // 5#3
   | { readonly kind: 'last'; readonly weekday: number }; // 5L
 
-/** `restricted` is false for a field that lets every day pass (`*`, `?`). */
+/** `restricted` is false for a field that allows every day (`*`, `?`). */
 export interface DayFields {
   readonly monthDays: {
     readonly restricted: boolean;
@@ -31,17 +32,17 @@ export interface DayFields {
 const SHORTEST_MONTH = 28;
 const SHAPES = 4 * 7;
 
-/** Where in the masks a month lies, from its length and the weekday (0-6) of its first day. */
+/** Returns the index of a month in the masks, from its length and the weekday (0-6) of its first day. */
 export function shapeIndex(length: number, firstWeekday: number): number {
   return (length - SHORTEST_MONTH) * 7 + firstWeekday;
 }
 
-/** The shape index of the month whose first day is `firstDayNumber`. */
+/** Returns the shape index of the month whose first day is `firstDayNumber`. */
 export function shapeOf(length: number, firstDayNumber: number): number {
   return shapeIndex(length, weekdayOf(firstDayNumber));
 }
 
-/** For each shape the matching days; bit d-1 stands for day d. */
+/** Returns the matching days for each shape; bit d-1 stands for day d. */
 export function buildDayMasks(fields: DayFields): Int32Array {
   const masks = new Int32Array(SHAPES);
   for (let length = SHORTEST_MONTH; length <= 31; length++) {
@@ -79,7 +80,10 @@ function firstDayOn(weekday: number, firstWeekday: number): number {
   return ((weekday - firstWeekday + 7) % 7) + 1;
 }
 
-/** The day the rule names in this shape; one that the month does not have (31W in April) is out of range and never matches. */
+/**
+ * Returns the day of a rule in this shape; a day that the month does not have (31W in April) is out of range and never
+ * matches.
+ */
 function dayOfRule(rule: MonthDayRule, length: number, firstWeekday: number): number {
   switch (rule.kind) {
     case 'last':
@@ -91,7 +95,9 @@ function dayOfRule(rule: MonthDayRule, length: number, firstWeekday: number): nu
   }
 }
 
-/** Monday to Friday nearest to the day, without leaving the month: a Saturday the 1st gives Monday the 3rd. */
+/**
+ * Returns the weekday (Monday to Friday) nearest to the day, within the month: for a Saturday the 1st, Monday the 3rd.
+ */
 function nearestWeekday(day: number, length: number, firstWeekday: number): number {
   const weekday = (firstWeekday + day - 1) % 7;
   if (weekday === 6) return day === 1 ? day + 2 : day - 1;

@@ -1,11 +1,11 @@
-// Expressions of other schedulers: what their writer probably meant, in our words, for the text of a refusal. Nothing
-// here is ever run.
+// Recognizes expressions of other schedulers and proposes our form of them in the text of a refusal. Nothing here is
+// ever run.
 //
-// Most of them cannot be read as ours. Two can, and would fire at other times than meant, so they are refused by
-// `ambiguity`: six fields that begin with minutes (EventBridge), and days of the week that count from 1 = Sunday
-// (Quartz, EventBridge).
+// Most of them cannot be parsed as ours. Two can, and would fire at other times than intended, so `ambiguity` refuses
+// them: six fields that start with minutes (EventBridge), and days of the week that count from 1 = Sunday (Quartz,
+// EventBridge).
 
-/** What was probably meant. `cron` may turn out to be unreadable; `note` says what to mind. */
+/** The probable intention. `cron` may turn out to be invalid; `note` states what to consider. */
 export interface Proposal {
   readonly cron: string | null;
   readonly note?: string;
@@ -37,14 +37,14 @@ const MACRO_MEANINGS: ReadonlyMap<string, string> = new Map([
   ['annually', '@yearly'],
 ]);
 
-/** What an expression that cannot be read may mean; null when it looks like nothing we know. */
+/** Returns the probable meaning of an expression that cannot be parsed; null when it resembles no known form. */
 export function likelyMeaning(text: string): Proposal | null {
   return callMeaning(text) ?? wordMeaning(text) ?? calendarEventMeaning(text) ?? fieldsMeaning(text.split(/\s+/));
 }
 
 /**
- * Why fields that could be read as ours may mean something else, and what; null when they are ours.
- * A `?` stands alone in a day field; it shows besides that six fields are of Quartz or EventBridge.
+ * Returns why fields that could be parsed as ours may mean something else, and what; null when they are ours. A `?`
+ * must be the only item of a day field; it also shows that six fields are from Quartz or EventBridge.
  */
 export function ambiguity(text: string): { readonly why: string; readonly proposal: Proposal | null } | null {
   const fields = text.split(/\s+/);
@@ -63,7 +63,7 @@ export function ambiguity(text: string): { readonly why: string; readonly propos
   return null;
 }
 
-/** `cron(…)`, `rate(…)` and `at(…)` of EventBridge. */
+/** Recognizes `cron(…)`, `rate(…)` and `at(…)` of EventBridge. */
 function callMeaning(text: string): Proposal | null {
   const match = /^(cron|rate|at)\s*\((.*)\)$/i.exec(text);
   if (match === null) return null;
@@ -77,7 +77,7 @@ function callMeaning(text: string): Proposal | null {
   return { cron: fields.join(' ') };
 }
 
-/** `every 5 minutes`, `5m`, `daily`, `every day at 9:05`. */
+/** Recognizes `every 5 minutes`, `5m`, `daily`, `every day at 9:05`. */
 function wordMeaning(text: string): Proposal | null {
   const words = text.toLowerCase().replace(/^@/, '').replaceAll('_', ' ').trim();
   if (words === 'reboot') {
@@ -91,7 +91,7 @@ function wordMeaning(text: string): Proposal | null {
   return every === null ? null : { cron: `@every ${every[1] ?? ''}${every[2] ?? ''}` };
 }
 
-/** systemd's `OnCalendar`: `Mon..Fri *-*-* 02:00:00`. */
+/** Recognizes systemd's `OnCalendar`: `Mon..Fri *-*-* 02:00:00`. */
 function calendarEventMeaning(text: string): Proposal | null {
   const match =
     /^(?:([a-z.,]+)\s+)?(?:(\*|\d{4})-(\*|\d{1,2})-(\*|\d{1,2})\s+)?([\d*/,]+):([\d*/,]+)(?::([\d*/,]+))?$/i.exec(text);
@@ -112,7 +112,7 @@ function fieldsMeaning(fields: readonly string[]): Proposal | null {
   if (fields.length !== 5 && fields.length !== 6) return null;
   const readable = fields.map((field, at) => readableField(field, at + 6 - fields.length));
   if (fields.length === 6 && fields[3] === '?') {
-    // Quartz: beside "?" the days of the week count from 1 = Sunday.
+    // Quartz: with "?" the days of the week count from 1 = Sunday.
     const weekday = fromSundayIsOne(fields[5] ?? '');
     if (weekday !== fields[5]) return { cron: withoutZeroSeconds([...readable.slice(0, 5), weekday]) };
   }
@@ -120,7 +120,7 @@ function fieldsMeaning(fields: readonly string[]): Proposal | null {
   return cron === fields.join(' ') ? null : { cron };
 }
 
-/** Whether six fields are minute, hour, day-of-month, month, day-of-week and year. */
+/** Returns whether six fields are minute, hour, day-of-month, month, day-of-week and year. */
 function isMinuteFirst(fields: readonly string[]): boolean {
   const [, , monthDay = '', month = '', weekday = '', year = ''] = fields;
   if (YEAR.test(year)) return true;
@@ -145,7 +145,7 @@ function withoutZeroSeconds([second = '', ...others]: readonly string[]): string
   return fields.map(anyDay).join(' ');
 }
 
-/** A day-of-week field that counts from 1 = Sunday, with names where there were numbers. */
+/** Returns a day-of-week field that counts from 1 = Sunday with names instead of numbers. */
 function fromSundayIsOne(field: string): string {
   return field
     .split(',')
@@ -163,7 +163,7 @@ function fromSundayIsOne(field: string): string {
 const FIRST_VALUES = ['0', '0', '0', '1', '1', '0'];
 const LAST_VALUES = ['59', '59', '23', '31', '12', '6'];
 
-/** A field of six without Jenkins's `H`, and with ranges that go round written as two. */
+/** Returns a field of six without Jenkins's `H`, and with wrapping ranges written as two. */
 function readableField(field: string, at: number): string {
   const first = FIRST_VALUES[at] ?? '0';
   return field
@@ -180,7 +180,7 @@ function readableField(field: string, at: number): string {
 
 const MONTHS = ['JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', 'OCT', 'NOV', 'DEC'];
 
-/** `22-2` of hours is `22-23,0-2`; anything else is as it was. */
+/** Splits a wrapping range: `22-2` of hours becomes `22-23,0-2`; anything else stays unchanged. */
 function roundRange(item: string, at: number): string {
   const [, from = '', to = ''] = /^([0-9A-Z]+)-([0-9A-Z]+)$/i.exec(item) ?? [];
   if (from === '') return item;
@@ -193,7 +193,7 @@ function roundRange(item: string, at: number): string {
   return `${upTo(from, last)},${upTo(first, to)}`;
 }
 
-/** A range, or the value alone when both ends are the same. */
+/** Returns a range, or the single value when both ends are equal. */
 function upTo(from: string, to: string): string {
   return from === to ? from : `${from}-${to}`;
 }

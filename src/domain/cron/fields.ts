@@ -1,13 +1,14 @@
-// Reads the five or six fields of a cron text: judges each item so that an error can name it, and lets cron-parser expand the lists.
+// Parses the five or six fields of a cron text: checks each item so that an error can name it, and lets cron-parser
+// expand the lists.
 import { CronExpressionParser, type CronFieldCollection } from 'cron-parser';
 import { CarillonError } from '../errors.js';
 import type { MonthDayRule, WeekdayRule } from './day-masks.js';
 
 export interface CronField<Rule = never> {
   readonly text: string;
-  /** The text begins with `*` or `?`. */
+  /** The text starts with `*` or `?`. */
   readonly startsWithWildcard: boolean;
-  /** Some item lets everything pass: `*`, `?`, or a step of one over them. */
+  /** Some item allows everything: `*`, `?`, or a step of one over them. */
   readonly unrestricted: boolean;
   /** Plain numbers, expanded; empty when there are only rules. Weekdays are 0-6. */
   readonly values: readonly number[];
@@ -27,7 +28,7 @@ interface FieldSpec {
   readonly name: string;
   readonly min: number;
   readonly max: number;
-  /** How many different values there are: a larger step can never be meant. */
+  /** The number of different values: a larger step cannot be intended. */
   readonly size: number;
   readonly names: readonly string[];
   /** The value of the first name. */
@@ -73,8 +74,9 @@ function fieldError(spec: FieldSpec, why: string): CarillonError {
 }
 
 /**
- * Reads fields that stand between blanks, without prefix or macro.
- * @throws CarillonError INVALID_CRON naming the field and what is wrong with it.
+ * Parses fields separated by blanks, without prefix or macro.
+ *
+ * @throws CarillonError INVALID_CRON naming the field and its error.
  */
 export function readFields(text: string): CronFields {
   const texts = text.split(/\s+/);
@@ -109,9 +111,9 @@ export function readFields(text: string): CronFields {
 type PlainItems = Readonly<Record<keyof CronFields, { readonly plain: readonly string[] }>>;
 
 /**
- * The values of the plain items. cron-parser refuses lists whose items overlap (`1-5,3`), which cron users write, so it is given the
- * first item of each field, then the second of each, and so on. It also refuses days that the only month given does not have; that is
- * ours to judge, so months go in beside the first of the month.
+ * Returns the values of the plain items. cron-parser refuses lists whose items overlap (`1-5,3`), which are common in
+ * cron, so it gets the first item of each field, then the second of each, and so on. It also refuses days that the only
+ * given month does not have. That check is ours, so it gets months with the first day of the month.
  */
 function expand(fields: PlainItems): Record<keyof CronFields, number[]> {
   const values = { second: [], minute: [], hour: [], monthDay: [], month: [], weekday: [] } as Record<
@@ -141,7 +143,7 @@ function expand(fields: PlainItems): Record<keyof CronFields, number[]> {
   return values;
 }
 
-/** cron-parser would look at the clock otherwise; only the fields are of interest. */
+/** cron-parser would read the clock otherwise; only the fields are used. */
 const READ_AT = { currentDate: new Date(0), tz: 'UTC' };
 
 function parseRow(text: string): CronFieldCollection {
@@ -155,7 +157,7 @@ function parseRow(text: string): CronFieldCollection {
 interface JudgedField<Rule> {
   readonly text: string;
   readonly unrestricted: boolean;
-  /** The different plain items as cron-parser shall read them, names resolved. */
+  /** The different plain items in the form for cron-parser, names resolved. */
   readonly plain: readonly string[];
   readonly rules: readonly Rule[];
 }
@@ -187,7 +189,7 @@ function judge<Rule>(spec: FieldSpec, text: string, readRule: (item: string) => 
   return { text, unrestricted, plain: [...plain], rules };
 }
 
-/** Checks `*`, `n`, `n-m` and their steps, and writes them with numbers only. */
+/** Checks `*`, `n`, `n-m` and their steps, and returns them with numbers only. */
 function plainItem(spec: FieldSpec, item: string): string {
   const match = /^(?:([*?])|([0-9A-Za-z]+)(?:-([0-9A-Za-z]+))?)(?:\/([0-9]+))?$/.exec(item);
   if (match === null) throw fieldError(spec, `cannot read ${quote(item)}, expected ${spec.example}`);
@@ -197,7 +199,7 @@ function plainItem(spec: FieldSpec, item: string): string {
   const from = valueOf(spec, fromText);
   if (toText === undefined) return `${from}${step}`;
   let to = valueOf(spec, toText);
-  // "FRI-SUN" means the end of the week, though Sunday's number is also the smallest.
+  // "FRI-SUN" means the end of the week, although Sunday's number is also the smallest.
   if (spec === WEEKDAY && to === 0 && from > 0 && toText.toUpperCase() === 'SUN') to = 7;
   if (from > to) throw fieldError(spec, `the range ${quote(`${fromText}-${toText}`)} runs backwards`);
   return `${from}-${to}${step}`;
@@ -219,7 +221,7 @@ function checkedStep(spec: FieldSpec, text: string): number {
   const step = Number(text);
   if (step < 1) throw fieldError(spec, 'a step must be at least 1');
   if (step <= spec.size) return step;
-  // A step begins again with each turn of its field, so a larger one would quietly mean something else than it says.
+  // A step restarts with each cycle of its field, so a larger one would silently mean something else.
   const hint =
     spec === SECOND || spec === MINUTE || spec === HOUR
       ? `; "@every ${text.slice(0, 10)}${spec.name.charAt(0)}" counts through`
@@ -254,7 +256,7 @@ function weekdayRule(item: string): WeekdayRule | null {
   return { kind: 'nth', weekday, nth };
 }
 
-/** A user's text in an error text: JSON, so that control characters show, and not at any length. */
+/** Quotes a user's text for an error text: JSON, so that control characters show, and of bounded length. */
 function quote(text: string): string {
   return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
 }

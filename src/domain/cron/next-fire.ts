@@ -1,28 +1,32 @@
-// Which instants a cron expression matches, across clock changes; the one place in Carillon that knows.
+// Computes which instants a cron expression matches, across clock changes. Only this file does.
 //
-// The fields describe wall-clock times. How those become instants depends on the hour field:
+// The fields describe wall-clock times. The hour field decides how those become instants:
 //
-// * Fixed hours (any hour field that does not begin with `*` or `?`): each matching wall-clock time fires exactly once. One that the clock
-//   shows twice fires at the first; one that a forward change skips fires at the first instant after the gap, and all that fall on
-//   the same instant, a regular time included, are one firing. So the map from wall time to instant never runs backwards, and
-//   the next firing is found by walking matching wall times upwards.
-// * Wildcard hours: the expression follows the clock as it runs. What is skipped does not fire, what is repeated fires again.
+// * Fixed hours (an hour field that does not start with `*` or `?`): each matching wall-clock time fires exactly once. A
+//   repeated time fires at its first instant. A time skipped by a forward change fires at the first instant after the
+//   gap, and all times that fall on the same instant, a regular one included, are one firing. So the map from wall time
+//   to instant never runs backwards, and walking matching wall times upwards finds the next firing.
+// * Wildcard hours: the expression follows the clock as it runs. Skipped times do not fire, repeated times fire again.
 //
-// All searches are bounded by MAX_SEARCH_YEARS and touch months, not days, so no expression can hold the event loop.
+// All searches are bounded by MAX_SEARCH_YEARS and visit months, not days, so no expression can block the event loop.
+
 import { CarillonError, invariant } from '../errors.js';
 import { civilFromDay, dayOf, daysInMonth, monthOf, SECONDS_PER_DAY, yearOf } from './civil.js';
 import { shapeOf } from './day-masks.js';
 import type { CalendarExpression, CronExpression } from './expression.js';
 import { formatLocal, type TimeZone, type ZoneSegment } from './time-zone.js';
 
-/** The rarest day a text can name, 29 February on one weekday, is 40 years from the next where a century is no leap year. */
+/** The rarest day of any text, 29 February on one weekday, is 40 years from the next when a century is no leap year. */
 const MAX_SEARCH_YEARS = 50;
-/** One preview's largest count: rare firings reach far, and each new year of a zone costs some tenths of a millisecond. */
+/**
+ * The largest count of one preview: rare firings are far apart, and each new year of a zone costs some tenths of a
+ * millisecond.
+ */
 export const MAX_NEXT_TIMES = 100;
 
 const MAX_SEARCH_MONTHS = MAX_SEARCH_YEARS * 12;
 const MAX_SEARCH_MS = MAX_SEARCH_YEARS * 366 * SECONDS_PER_DAY * 1000;
-/** Years 0001 to 9999: outside ISO 8601 needs more digits, and no schedule lives there. */
+/** Years 0001 to 9999: ISO 8601 needs more digits outside, and no schedule needs them. */
 const MIN_AT_MS = -62_135_596_800_000;
 const MAX_AT_MS = 253_402_300_799_999;
 /** No offset is further from UTC than this, so local time minus this is an instant before that local time. */
@@ -41,8 +45,10 @@ export interface FireTime {
 }
 
 /**
- * The first firing strictly after `afterMs`, or null when there is none within MAX_SEARCH_YEARS or before the year 10000.
- * @param anchorMs where the grid of an `@every` begins; required for those, ignored for calendars.
+ * Returns the first firing strictly after `afterMs`, or null when there is none within MAX_SEARCH_YEARS or before the
+ * year 10000.
+ *
+ * @param anchorMs the anchor of an `@every`; required for those, ignored for calendars.
  */
 export function nextFire(expression: CronExpression, afterMs: number, anchorMs?: number): FireTime | null {
   invariant(Number.isFinite(afterMs), 'nextFire needs a finite time');
@@ -67,7 +73,7 @@ export interface FireBounds {
   readonly endAtMs?: number | null;
 }
 
-/** The first firing after `afterMs` that lies within the schedule's start and end, or null when there is none. */
+/** Returns the first firing after `afterMs` within the schedule's start and end, or null when there is none. */
 export function nextFireWithin(expression: CronExpression, bounds: FireBounds): number | null {
   const { afterMs, anchorMs, startAtMs = null, endAtMs = null } = bounds;
   const fromMs = startAtMs === null ? afterMs : Math.max(afterMs, startAtMs - 1);
@@ -83,15 +89,17 @@ export interface NextTime {
 }
 
 /**
- * The next `count` firings strictly after `fromMs`; fewer when the expression ends.
- * @param anchorMs for `@every`; by default the grid begins at `fromMs`, as it would for a schedule created then.
+ * Returns the next `count` firings strictly after `fromMs`; fewer when the expression ends.
+ *
+ * @param anchorMs for `@every`; defaults to `fromMs`, as for a schedule created then.
+ *
  * @throws CarillonError LIMIT_EXCEEDED when count is not 1..MAX_NEXT_TIMES.
  */
 export function nextTimes(expression: CronExpression, fromMs: number, count: number, anchorMs = fromMs): NextTime[] {
   return [...eachNextTime(expression, fromMs, count, anchorMs)];
 }
 
-/** Likewise, one after the other: rare ones take a while to find, and whoever asks may do something else in between. */
+/** Yields the same one by one: rare firings take long to find, and the caller may do other work in between. */
 export function* eachNextTime(
   expression: CronExpression,
   fromMs: number,
@@ -118,13 +126,15 @@ function nextFixed(expression: CalendarExpression, afterMs: number): FireTime | 
     const wallSecond = nextWallSecond(expression, fromSecond);
     if (Number.isNaN(wallSecond)) return null;
     const wallMs = wallSecond * 1000;
-    // Walk the segments from one that surely begins earlier; the first that reaches this wall time holds its first instant.
+    // Walks the segments from one that certainly starts earlier; the first that reaches this wall time contains its
+    // first instant.
     let segment = zone.segmentAt(wallMs - MAX_OFFSET_MS);
     while (wallMs - segment.offsetMs >= segment.endMs) segment = zone.segmentAt(segment.endMs);
     const atMs = wallMs - segment.offsetMs;
     if (atMs < segment.startMs) return atGapEnd(expression, segment);
     if (atMs > afterMs) return { atMs, dst: occursTwice(zone, segment, atMs) ? 'overlap' : null };
-    // The clock is showing this stretch for the second time; everything in it has fired. Go on where the first pass ended.
+    // The clock shows this stretch for the second time; everything in it has fired. Continue where the first pass
+    // ended.
     fromSecond = Math.ceil((segment.endMs + segment.offsetMs) / 1000);
   }
 }
@@ -145,29 +155,30 @@ function nextOnTheClock(expression: CalendarExpression, afterMs: number): FireTi
     const wallMs = wallSecond * 1000;
     const atMs = wallMs - segment.offsetMs;
     if (atMs < segment.endMs) return { atMs, dst: occursTwice(zone, segment, atMs) ? 'overlap' : null };
-    const following = zone.segmentAt(segment.endMs);
-    const followingWallMs = following.startMs + following.offsetMs;
-    const repeats = following.offsetMs < segment.offsetMs;
-    if (repeats || wallMs < followingWallMs) {
+    const next = zone.segmentAt(segment.endMs);
+    const nextWallMs = next.startMs + next.offsetMs;
+    const repeats = next.offsetMs < segment.offsetMs;
+    if (repeats || wallMs < nextWallMs) {
       // Repeated wall times match again; a match inside a gap does not exist.
-      wallSecond = nextWallSecond(expression, Math.ceil(followingWallMs / 1000));
-      segment = following;
-    } else if (wallMs - followingWallMs > MAX_CHANGE_MS + 2 * MAX_OFFSET_MS) {
-      // Nothing matches in between, so what the clock does there is of no interest. (Later than `following` begins: progress.)
+      wallSecond = nextWallSecond(expression, Math.ceil(nextWallMs / 1000));
+      segment = next;
+    } else if (wallMs - nextWallMs > MAX_CHANGE_MS + 2 * MAX_OFFSET_MS) {
+      // Nothing matches in between, so the clock changes there do not matter. (Later than `next` starts:
+      // progress.)
       segment = zone.segmentAt(wallMs - MAX_CHANGE_MS - MAX_OFFSET_MS);
     } else {
-      segment = following;
+      segment = next;
     }
   }
   return null;
 }
 
-/** Whether the wall time of `atMs`, which lies in the segment, is shown a second time nearby. */
+/** Returns whether the wall time of `atMs`, which is in the segment, occurs a second time nearby. */
 function occursTwice(zone: TimeZone, segment: ZoneSegment, atMs: number): boolean {
   const wallMs = atMs + segment.offsetMs;
   if (segment.endMs - atMs <= MAX_CHANGE_MS) {
-    const following = zone.segmentAt(segment.endMs);
-    if (wallMs - following.offsetMs >= following.startMs) return true;
+    const next = zone.segmentAt(segment.endMs);
+    if (wallMs - next.offsetMs >= next.startMs) return true;
   }
   if (atMs - segment.startMs <= MAX_CHANGE_MS) {
     const preceding = zone.segmentAt(segment.startMs - 1);
@@ -176,7 +187,10 @@ function occursTwice(zone: TimeZone, segment: ZoneSegment, atMs: number): boolea
   return false;
 }
 
-/** The first matching wall-clock second >= fromSecond (seconds since 1970-01-01T00:00 by the wall clock), or NaN. */
+/**
+ * Returns the first matching wall-clock second >= fromSecond (seconds since 1970-01-01T00:00 by the wall clock), or
+ * NaN.
+ */
 function nextWallSecond(expression: CalendarExpression, fromSecond: number): number {
   const fromDay = Math.floor(fromSecond / SECONDS_PER_DAY);
   const day = nextDay(expression, fromDay);
@@ -188,7 +202,7 @@ function nextWallSecond(expression: CalendarExpression, fromSecond: number): num
   return day * SECONDS_PER_DAY + nextSecondOfDay(expression, 0);
 }
 
-/** The first matching day >= fromDay, or NaN when there is none within the bound. */
+/** Returns the first matching day >= fromDay, or NaN when there is none within the bound. */
 function nextDay(expression: CalendarExpression, fromDay: number): number {
   if (Number.isNaN(fromDay)) return NONE;
   const civil = civilFromDay(fromDay);
@@ -213,7 +227,7 @@ function nextDay(expression: CalendarExpression, fromDay: number): number {
   return NONE;
 }
 
-/** The first matching second of the day >= fromSecond, or -1 when the day has none left. */
+/** Returns the first matching second of the day >= fromSecond, or -1 when the day has none left. */
 function nextSecondOfDay({ nextHour, nextMinute, nextSecond }: CalendarExpression, fromSecond: number): number {
   const fromHour = Math.floor(fromSecond / 3600);
   const fromMinute = Math.floor(fromSecond / 60) % 60;
@@ -223,7 +237,7 @@ function nextSecondOfDay({ nextHour, nextMinute, nextSecond }: CalendarExpressio
   if (hour === fromHour) {
     const minuteNow = nextMinute[fromMinute] ?? -1;
     const secondNow = minuteNow === fromMinute ? (nextSecond[fromSecond % 60] ?? -1) : second;
-    // When this minute has no second left, the next allowed minute begins with its first.
+    // When this minute has no second left, the next allowed minute starts with its first.
     const minuteThen = secondNow >= 0 ? minuteNow : (nextMinute[fromMinute + 1] ?? -1);
     if (minuteThen >= 0) {
       minute = minuteThen;

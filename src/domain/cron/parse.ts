@@ -1,4 +1,4 @@
-// From the text of a schedule to a CronExpression: zone prefix, macros such as @daily, @every, and the fields.
+// Parses the text of a schedule to a CronExpression: zone prefix, macros such as @daily, @every, and the fields.
 import { LRUCache } from 'lru-cache';
 import { DAY_MS, parseDuration, SECOND_MS } from '../duration.js';
 import { CarillonError } from '../errors.js';
@@ -30,16 +30,18 @@ export interface ParseCronOptions {
   /** IANA name. A `CRON_TZ=` prefix in the text must name the same zone. Default UTC. */
   readonly timeZone?: string;
   /**
-   * The text was accepted some time ago. It is read as it was then, since a schedule must not stop for a rule that is
-   * younger: also zones that only ICU knows, and fields that another scheduler would read otherwise.
+   * Whether the text was accepted earlier. It is parsed by the rules of that time, since a schedule must not stop
+   * because of a newer rule: this includes zones that only ICU knows, and fields that another scheduler would read
+   * differently.
    */
   readonly stored?: boolean;
 }
 
 /**
- * Reads a cron text: `[CRON_TZ=zone ]` and five fields, six with seconds first, a macro, or `@every 90s`.
- * @throws CarillonError INVALID_CRON with the field and the reason, and with what was probably meant; also for an
- * expression that can never fire, and for one that another scheduler reads otherwise.
+ * Parses a cron text: `[CRON_TZ=zone ]` and five fields, six with seconds first, a macro, or `@every 90s`.
+ *
+ * @throws CarillonError INVALID_CRON with the field, the reason and the probable meaning; also for an expression that
+ * can never fire, and for one that another scheduler reads differently.
  */
 export function parseCron(text: string, options: ParseCronOptions = {}): CronExpression {
   if (text.length > MAX_CRON_LENGTH) {
@@ -92,7 +94,7 @@ function readExpression(rest: string, common: Common): CronExpression {
   return expression;
 }
 
-/** The error with what was probably meant, if that can be read. */
+/** Returns the error with the probable meaning, if that can be parsed. */
 function withProposal(error: CarillonError, proposal: Proposal | null): CarillonError {
   if (proposal === null) return error;
   const { cron, note } = proposal;
@@ -114,7 +116,7 @@ function isReadable(cron: string): boolean {
 
 const parsedExpressions = new LRUCache<string, CronExpression>({ max: MAX_CACHED_EXPRESSIONS });
 
-/** `parseCron`, remembering the last few thousand texts. Expressions are never changed, so sharing them is safe. */
+/** Caches the last few thousand results of `parseCron`. Expressions are never changed, so sharing them is safe. */
 export function parseCronCached(text: string, options: ParseCronOptions = {}): CronExpression {
   const zoned = options.timeZone === undefined ? text : `${options.timeZone}\0${text}`;
   const key = options.stored === true ? `\0${zoned}` : zoned;
@@ -133,7 +135,7 @@ interface GivenZone {
 }
 
 function readZone(text: string, { timeZone: beside, stored = false }: ParseCronOptions): GivenZone {
-  const nameOf = (given: string): string => (stored ? given : ianaName(given));
+  const nameOf = (written: string): string => (stored ? written : ianaName(written));
   const prefix = /^(?:CRON_TZ|TZ)=(\S*)\s*/.exec(text);
   const besideName = beside === undefined ? null : nameOf(beside);
   const besideZone = besideName === null ? null : timeZone(besideName);
@@ -181,7 +183,10 @@ function nextTable(values: readonly number[], size: number): Int8Array {
   return table;
 }
 
-/** February alone comes in two lengths; every length comes with every first weekday, so the masks decide it for all years. */
+/**
+ * Throws when an expression can never fire. Only February has two lengths; every length occurs with every first
+ * weekday, so the masks decide for all years.
+ */
 const LENGTHS_OF_MONTH = [[], [31], [28, 29], [31], [30], [31], [30], [31], [31], [30], [31], [30], [31]] as const;
 
 function refuseNever(monthMask: number, dayMasks: Int32Array, fields: CronFields): void {

@@ -1,13 +1,17 @@
-// The last instant before another that a cron expression matches: found by looking forward from further and further back.
+// Finds the last instant before another that a cron expression matches, by searching forward from increasingly earlier
+// times.
 
 import type { CronExpression } from './expression.js';
 import { nextFire } from './next-fire.js';
 
 const FIRST_SPAN_MS = 60_000;
-/** Some fifty years: as far as the search forward goes. */
+/** About fifty years: as far as the forward search goes. */
 const MAX_SPAN_MS = 50 * 366 * 86_400_000;
 
-/** The last firing strictly before `beforeMs`; null when there is none within fifty years. `anchorMs` as in nextFire. */
+/**
+ * Returns the last firing strictly before `beforeMs`; null when there is none within fifty years. `anchorMs` as in
+ * nextFire.
+ */
 export function previousFire(expression: CronExpression, beforeMs: number, anchorMs: number): number | null {
   const after = (atMs: number): number => {
     const nextMs = nextFire(expression, atMs, anchorMs)?.atMs ?? Infinity;

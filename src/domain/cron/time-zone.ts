@@ -1,14 +1,16 @@
-// UTC offsets of IANA time zones: Intl is asked once for each stretch of time, then the answer comes from a small table.
+// UTC offsets of IANA time zones: Intl is called once for each stretch of time, then a small table answers.
 //
-// Intl answers some hundred thousand look-ups a second, which is too slow to ask for each candidate of a cron search. So time is
-// cut into blocks of about a month (larger ones would make a search for rare dates, each in a year of its own, ask for years that it
-// skips); a block is probed every PROBE_STEP_MS, each change of offset between two probes is found by
-// bisection, and what is kept is a handful of segments of constant offset. The step is safe because no zone of the database has
-// had two changes less than seven days apart since 1970 (the shortest: Brazil, October 2000).
+// Intl performs some hundred thousand look-ups a second, too few for each candidate of a cron search. So time is cut
+// into blocks of about a month (larger ones would make a search for rare dates, each in its own year, compute years
+// that it skips). A block is probed every PROBE_STEP_MS, bisection finds each change of offset between two probes, and
+// a few segments of constant offset are stored. The step is safe because no zone of the database has had two changes
+// less than seven days apart since 1970 (the shortest: Brazil, October 2000).
 import { LRUCache } from 'lru-cache';
 import { unknownZone } from './zone-names.js';
 
-/** A stretch [startMs, endMs) with one offset: local = UTC + offsetMs. Neighbouring segments may have the same offset. */
+/**
+ * A stretch [startMs, endMs) with one offset: local = UTC + offsetMs. Neighbouring segments may have the same offset.
+ */
 export interface ZoneSegment {
   readonly startMs: number;
   readonly endMs: number;
@@ -17,15 +19,15 @@ export interface ZoneSegment {
 
 const BLOCK_MS = 32 * 86_400_000;
 const PROBE_STEP_MS = 3 * 86_400_000;
-/** About 22 years for each zone; a search that leaves them builds a block again in some tens of microseconds. */
+/** About 22 years for each zone; a search that leaves them rebuilds a block in some tens of microseconds. */
 const MAX_BLOCKS_PER_ZONE = 256;
-/** A formatter holds tens of kilobytes and is needed only while a block is built. */
+/** A formatter uses tens of kilobytes and is needed only while a block is built. */
 const MAX_FORMATTERS = 32;
 const MAX_ZONE_NAMES = 1024;
 const MAX_ZONE_NAME_LENGTH = 64;
 
 const formatters = new LRUCache<string, Intl.DateTimeFormat>({ max: MAX_FORMATTERS });
-/** By Intl's own name, so that spellings and links share one table; bounded by the number of zones that exist. */
+/** By Intl's own name, so that spellings and links share one table; bounded by the number of existing zones. */
 const zonesByCanonicalName = new Map<string, TimeZone>();
 const zonesByName = new LRUCache<string, TimeZone>({ max: MAX_ZONE_NAMES });
 
@@ -72,7 +74,7 @@ export class TimeZone {
   }
 }
 
-/** The first millisecond in (lowMs, highMs] where the offset is another than at lowMs, given that it is another at highMs. */
+/** Returns the first millisecond in (lowMs, highMs] with another offset than lowMs, given that highMs has another. */
 function firstChange(formatter: Intl.DateTimeFormat, lowMs: number, highMs: number, offsetMs: number): number {
   let same = lowMs;
   let changed = highMs;
@@ -103,8 +105,9 @@ function formatterOf(canonicalName: string): Intl.DateTimeFormat {
 }
 
 /**
- * Returns the zone of a name that Intl knows (`America/New_York`, `UTC`; upper and lower case do not matter). That is
- * more than users may give, since rows of before have such names: what comes from a user goes through `ianaName` first.
+ * Returns the zone of a name that Intl knows (`America/New_York`, `UTC`; case does not matter). This accepts more names
+ * than users may use, since older rows contain such names: a user's name must pass `ianaName` first.
+ *
  * @throws CarillonError INVALID_CRON for a name that Intl does not know.
  */
 export function timeZone(name: string): TimeZone {
@@ -121,18 +124,22 @@ export function timeZone(name: string): TimeZone {
 }
 
 function canonicalNameOf(name: string): string {
-  // Some engines also take fixed offsets such as +05:30; those are no IANA names and would not be portable between nodes.
+  // Some engines also accept fixed offsets such as +05:30; those are no IANA names and would not be portable between
+  // nodes.
   if (name.length <= MAX_ZONE_NAME_LENGTH && /^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name)) {
     try {
       return new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone;
     } catch {
-      // Falls through to the one text for every name that is not known.
+      // Falls through to the same error for every unknown name.
     }
   }
   throw unknownZone(name);
 }
 
-/** Local time with its offset, ISO 8601: `2026-03-08T03:00:00-04:00`; milliseconds only where there are some. */
+/**
+ * Returns the local time with its offset, ISO 8601: `2026-03-08T03:00:00-04:00`; with milliseconds only when they are
+ * not zero.
+ */
 export function formatLocal(zone: TimeZone, atMs: number): string {
   const { offsetMs } = zone.segmentAt(atMs);
   const iso = new Date(atMs + offsetMs).toISOString();

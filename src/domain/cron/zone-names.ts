@@ -1,7 +1,6 @@
-// Which names of time zones are accepted from users: those of the IANA database, and what was probably meant by any
-// other.
+// Accepts the names of time zones in the IANA database from users, and proposes one for any other text.
 //
-// Intl also takes the three-letter ids that ICU inherited from Java, which mean something else than people mean: BST is
+// Intl also accepts the three-letter ids that ICU inherited from Java, whose meaning is not the common one: BST is
 // Dhaka there.
 import { CarillonError } from '../errors.js';
 import { nearestWithin } from '../nearest-name.js';
@@ -11,7 +10,7 @@ const MAX_SHOWN = 64;
 const MAX_HOURS_AHEAD = 14;
 const MAX_HOURS_BEHIND = 12;
 
-/** What people call their time, in capital letters, and the zones they may mean by it. */
+/** Common abbreviations, in capital letters, and the zones that they may mean. */
 const USUAL_NAMES: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({
     'America/Los_Angeles': 'PST PDT PT PACIFIC_STANDARD_TIME PACIFIC_TIME',
@@ -72,7 +71,7 @@ const USUAL_NAMES: ReadonlyMap<string, readonly string[]> = new Map(
   }, new Map<string, string[]>()),
 );
 
-/** Places of the offsets that are no whole hours and have no daylight saving. */
+/** Zones of the offsets that are no whole hours and have no daylight saving time. */
 const PLACES: ReadonlyMap<string, string> = new Map([
   ['+03:30', 'Asia/Tehran'],
   ['+04:30', 'Asia/Kabul'],
@@ -85,8 +84,8 @@ const PLACES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * By their lower-case spelling. A newer Intl may know zones that are younger than our list; those have an area before
- * them.
+ * Returns the names by their lower-case spelling. A newer Intl may know zones that are missing in our list; those have
+ * an area prefix.
  */
 const byLowerCase: ReadonlyMap<string, string> = namesByLowerCase();
 
@@ -99,8 +98,9 @@ function namesByLowerCase(): Map<string, string> {
 }
 
 /**
- * The IANA name that a user's text is, in the spelling of the database; upper and lower case do not matter.
- * @throws CarillonError INVALID_CRON for any other text, with what was probably meant.
+ * Returns the IANA name of a user's text, in the spelling of the database; case does not matter.
+ *
+ * @throws CarillonError INVALID_CRON for any other text, with the probable meaning.
  */
 export function ianaName(text: string): string {
   const name = byLowerCase.get(text.toLowerCase());
@@ -108,7 +108,7 @@ export function ianaName(text: string): string {
   throw unknownZone(text);
 }
 
-/** The refusal of a name. */
+/** Returns the error that refuses a name. */
 export function unknownZone(text: string): CarillonError {
   const meant = text.length <= MAX_SHOWN ? likelyMeaning(text) : '';
   return new CarillonError(
@@ -117,7 +117,7 @@ export function unknownZone(text: string): CarillonError {
   );
 }
 
-/** What follows the refusal: a question, or '' when nothing is near. */
+/** Returns the text after the refusal: a question, or '' when no name is near. */
 function likelyMeaning(text: string): string {
   if (byLowerCase.has(text.toLowerCase())) return '; the time zone data of this Node.js is older than that name';
   const bare = text
@@ -137,7 +137,7 @@ function question(zones: readonly string[]): string {
   return `; did you mean ${others.length === 0 ? '' : `${others.reverse().join(', ')} or `}${last ?? ''}?`;
 }
 
-/** `+02:00`, `GMT+2`, `UTC+5:30`; also Etc names whose hours do not exist. */
+/** Recognizes `+02:00`, `GMT+2`, `UTC+5:30`; also Etc names whose hours do not exist. */
 function offsetMeaning(text: string): string | null {
   const match = /^(?:Etc\/)?(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?$/i.exec(text);
   if (match === null) return null;
@@ -163,7 +163,7 @@ const zoneOf = (text: string): readonly string[] | null => {
   return name === undefined ? null : [name];
 };
 
-/** `EST5EDT,M3.2.0,M11.1.0` of POSIX, and `SystemV/PST8` of old. */
+/** Recognizes `EST5EDT,M3.2.0,M11.1.0` of POSIX, and the old `SystemV/PST8`. */
 function posixMeaning(text: string): readonly string[] | null {
   const [, standard = '', hours = '', summer] =
     /^(?:SystemV\/)?([a-z]{3,4})(\d{1,2})([a-z]{3,4})?(?:,.*)?$/i.exec(text) ?? [];
@@ -172,7 +172,7 @@ function posixMeaning(text: string): readonly string[] | null {
   return zoneOf(standard + hours + summer) ?? USUAL_NAMES.get(standard.toUpperCase()) ?? null;
 }
 
-/** The zone of a city, or the name with the fewest typing errors. */
+/** Returns the zone of a city, or the name with the fewest typing errors. */
 function near(text: string): readonly string[] {
   const wanted = text.toLowerCase();
   if (wanted === '') return [];

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Takes messages out of due. Leaves a short-lived tombstone for each, so that whoever read the row before the cancel cannot
--- queue it after. The last tombstone to go takes the set along.
+-- Removes messages from due. Adds a short-lived tombstone for each, so that nobody who read the row before the cancel
+-- can queue it afterwards. The set expires with its last tombstone.
 -- KEYS: due, inflight, task, tomb
 -- ARGV: tombstone ms, then ids
--- Returns {1 taken out, 2 in flight, 0 not there, for each id}.
+-- Returns {1 removed, 2 in flight, 0 absent, for each id}.
 --!include clock
 local now = now_ms()
 redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', now)

@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Prolongs the visibility of claims that are still being worked on. Authorised by the claim token.
+-- Extends the visibility of claims in progress. Authorized by the claim token.
 -- KEYS: inflight, task
 -- ARGV: visibility ms, then for each entry: id, token
--- Returns {1 prolonged or 0 refused, for each entry}.
+-- Returns {1 extended or 0 refused, for each entry}.
 --!include clock
 local until_ms = now_ms() + tonumber(ARGV[1])
 local results = {}

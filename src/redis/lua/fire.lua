@@ -1,13 +1,16 @@
 #!lua
--- One atomic step for a claimed schedule whose occurrences PostgreSQL has recorded: their messages in, and the schedule itself
--- in again at its next time. Where it was changed while it was in flight (reschedule.lua), at the earlier of the two places, since
--- whoever claims it reads its row: a claim too early harms nothing.
+-- One atomic step for a claimed schedule whose occurrences PostgreSQL has recorded: queues their messages, and the
+-- schedule itself for its next time. A schedule that was changed while in flight (reschedule.lua) is queued for the
+-- earlier of the two times, since whoever claims it reads its row: a claim too early is harmless. A full Redis refuses
+-- this script. It is then run again under the flag allow-oom and with a limit, since a few more entries are better than
+-- a schedule that stops: at most this many messages are queued, without payloads, until a sweep has room again
+-- (promote.lua).
 -- KEYS: due, inflight, task, state, tomb
--- A full Redis refuses this script. It is then run again under the flag allow-oom and with a limit, since a schedule that stands still
--- is worse than a few entries more: these many messages, without payloads, may come in until a sweep had room again (promote.lua).
--- ARGV: epoch, fresh ms, ms when the oldest payload was made, messages that a full queue may take or -1 when it is not full, then for each schedule: its entry id, claim token, next due ms ('' for none), generation,
---       number of messages, and for each message: id, due ms, payload
--- Returns {'OK', number of messages that found no room, 1 when the claim still held or 0, for each schedule} or {'NOFENCE' | 'STALE'}.
+-- ARGV: epoch, fresh ms, ms when the oldest payload was created, messages that a full queue may accept or -1 when it is
+--       not full, then for each schedule: its entry id, claim token, next due ms ('' for none), generation, number of
+--       messages, and for each message: id, due ms, payload
+-- Returns {'OK', number of messages without room, 1 when the claim was still valid or 0, for each schedule} or
+--         {'NOFENCE' | 'STALE'}.
 --!include clock
 --!include fence
 --!include fresh
@@ -21,7 +24,7 @@ local limit = tonumber(ARGV[4])
 local over = limit < 0 and 0 or tonumber(redis.call('HGET', KEYS[4], 'over') or 0)
 local without_room = 0
 local reply = {'OK', 0}
-local believe = believed(KEYS[4], tonumber(ARGV[3]), tonumber(ARGV[2]), now)
+local keep = is_fresh(KEYS[4], tonumber(ARGV[3]), tonumber(ARGV[2]), now)
 local i = 5
 while i <= #ARGV do
   local entry, token, next_due, generation, count = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], tonumber(ARGV[i + 4])
@@ -31,14 +34,14 @@ while i <= #ARGV do
       without_room = without_room + 1
     else
       local code = put(keys, {
-        id = ARGV[i], due = tonumber(ARGV[i + 1]), payload = believe and limit < 0 and ARGV[i + 2] or '', horizon = horizon,
+        id = ARGV[i], due = tonumber(ARGV[i + 1]), payload = keep and limit < 0 and ARGV[i + 2] or '', horizon = horizon,
       }, now)
       if limit >= 0 and code == 1 then over = over + 1 end
     end
     i = i + 3
   end
-  local held = redis.call('HGET', KEYS[3], entry) == token
-  if held then
+  local is_valid = redis.call('HGET', KEYS[3], entry) == token
+  if is_valid then
     local noted = redis.call('HGET', KEYS[3], 'moved:' .. entry)
     redis.call('ZREM', KEYS[2], entry)
     redis.call('HDEL', KEYS[3], entry, 'moved:' .. entry)
@@ -54,7 +57,7 @@ while i <= #ARGV do
       redis.call('HSET', KEYS[3], entry, generation)
     end
   end
-  reply[#reply + 1] = held and 1 or 0
+  reply[#reply + 1] = is_valid and 1 or 0
 end
 if limit >= 0 then redis.call('HSET', KEYS[4], 'over', over) end
 reply[2] = without_room

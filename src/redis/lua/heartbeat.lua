@@ -1,16 +1,17 @@
 #!lua flags=allow-oom
--- A node's heartbeat: registers it, asserts what it owns, forgets whom nobody heard of for a lease, and reads the roster back.
+-- A node's heartbeat: registers the node, writes its shards, removes nodes without a heartbeat for a lease, and reads
+-- the roster.
 -- KEYS: members, about, owners, deaths
--- ARGV: id, what is to be known about it, lease ms, ms for which deaths are remembered, shard, ...
--- Returns {now ms, {id, heard ms, ...}, {id, about, ...}, {shard, id, ...}, {id, died ms, ...}}.
+-- ARGV: id, facts about the node, lease ms, ms for which deaths are remembered, shard, ...
+-- Returns {now ms, {id, ms of last heartbeat, ...}, {id, about, ...}, {shard, id, ...}, {id, died ms, ...}}.
 --!include clock
 local now = now_ms()
 local id = ARGV[1]
 local dead = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', '(' .. (now - ARGV[3]), 'LIMIT', 0, 100)
-for _, gone in ipairs(dead) do
-  redis.call('ZADD', KEYS[4], now, gone)
-  redis.call('ZREM', KEYS[1], gone)
-  redis.call('HDEL', KEYS[2], gone)
+for _, member in ipairs(dead) do
+  redis.call('ZADD', KEYS[4], now, member)
+  redis.call('ZREM', KEYS[1], member)
+  redis.call('HDEL', KEYS[2], member)
 end
 redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', now - ARGV[4])
 redis.call('ZREM', KEYS[4], id)
@@ -24,7 +25,7 @@ end
 local owners = redis.call('HGETALL', KEYS[3])
 local current = {}
 for i = 1, #owners, 2 do
-  -- What is said to be ours and is not would be taken by nobody.
+  -- No node would acquire a shard that the roster assigns to this node although it does not own it.
   if owners[i + 1] == id and not mine[owners[i]] then
     redis.call('HDEL', KEYS[3], owners[i])
   else

@@ -1,8 +1,9 @@
 #!lua flags=no-writes
--- How much lies in a shard's queue, for people who look; changes nothing.
+-- Counts the entries in a shard's queue, for the console and metrics. Read only.
 -- KEYS: due, inflight, state
 -- ARGV: none
--- Returns {epoch, entries that are due, entries in due, entries in flight, ms by which the earliest is late, announced, completed horizon ms}.
+-- Returns {epoch, entries that are due, entries in due, entries in flight, ms by which the earliest is late,
+--         announced horizon ms, completed horizon ms}.
 --!include clock
 local now = now_ms()
 local earliest = redis.call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2]

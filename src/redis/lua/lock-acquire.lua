@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
--- Takes all locks or none. A lock server that was seen empty less than a lease ago refuses: locks that it forgot may still be trusted.
+-- Acquires all locks or none. A lock server that was first seen empty less than a lease ago refuses: nodes may still
+-- trust locks that it lost.
 -- KEYS: the locks
 -- ARGV: value, ttl ms
--- Returns the number of locks taken: all or 0.
+-- Returns the number of locks acquired: all or 0.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local boot_key = string.gsub(KEYS[1], 'lease:%d+$', 'boot')

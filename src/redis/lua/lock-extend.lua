@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
--- Prolongs all locks or none; makes those again that the server lost. Somebody else's lock refuses.
+-- Extends all locks or none; creates those again that the server lost. Refuses when another node has one of them.
 -- KEYS: the locks
 -- ARGV: value, ttl ms
--- Returns the number of locks prolonged: all or 0.
+-- Returns the number of locks extended: all or 0.
 for i = 1, #KEYS do
   local holder = redis.call('GET', KEYS[i])
   if holder and holder ~= ARGV[1] then return 0 end

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Gives up those locks that are the caller's. One that is gone already is released.
+-- Releases the caller's locks. A missing lock counts as released.
 -- KEYS: the locks
 -- ARGV: value
 -- Returns the number of locks.

@@ -1,19 +1,21 @@
 #!lua
--- A sweep's many accepts at once, fenced. Announces a horizon before PostgreSQL is read, or marks it as completed after.
+-- Enqueues a batch of a sweep, fenced. Announces a horizon before PostgreSQL is read, or marks it as completed
+-- afterwards.
 -- KEYS: due, inflight, task, state, tomb
--- ARGV: epoch, horizon to announce ('' for none), horizon completed ('' for none), then for each entry: id, due ms, payload
+-- ARGV: epoch, horizon to announce ('' for none), horizon completed ('' for none), then for each entry: id, due ms,
+--       payload
 -- Returns {'OK', number queued, 1 when the earliest entry changed} or {'NOFENCE' | 'STALE', 0, 0}.
 --!include clock
 --!include fence
 --!include put
--- Payloads are fresh for seconds, and a sweep that is in time finds more than this left of the horizon.
+-- Payloads are fresh for seconds, and a sweep that is on time finds more than this left of the horizon.
 local SOON_MS = 60000
 local refusal = refused(KEYS[4], ARGV[1])
 if refusal then return {refusal, 0, 0} end
 if ARGV[2] ~= '' and tonumber(ARGV[2]) > tonumber(redis.call('HGET', KEYS[4], 'announced') or 0) then
   redis.call('HSET', KEYS[4], 'announced', ARGV[2])
 end
--- There is room, or this script had been refused (fire.lua).
+-- Redis has room, or it would have refused this script (fire.lua).
 redis.call('HDEL', KEYS[4], 'over')
 local now = now_ms()
 local keys = {due = KEYS[1], inflight = KEYS[2], task = KEYS[3], tomb = KEYS[5]}
@@ -26,7 +28,7 @@ for i = 4, #ARGV, 3 do
   if code == 1 then queued = queued + 1 end
 end
 if ARGV[3] ~= '' then
-  -- What this sweep read may have been due, or soon will be: payloads that are made from now on are believed again (believed.lua).
+  -- The rows of this sweep may be due already, or soon: only payloads created from now on are fresh again (fresh.lua).
   if tonumber(redis.call('HGET', KEYS[4], 'completed') or 0) < now + SOON_MS then redis.call('HSET', KEYS[4], 'filled', now) end
   redis.call('HSET', KEYS[4], 'completed', ARGV[3])
 end

@@ -1,14 +1,15 @@
 #!lua
--- Gives a schedule that was saved, resumed, paused or deleted its new place in due. Of two changes the later generation wins,
--- whatever order they arrive in. A schedule in flight is left alone, but its holder may have read the row before the change: the new
--- place is noted, and fire.lua takes it into account.
+-- Moves the entry of a schedule that was saved, resumed, paused or deleted. Of two changes the later generation wins,
+-- in any order of arrival. The entry of a schedule in flight does not move, but the node that fires it may have read
+-- the row before the change: the new time is noted, and fire.lua considers it.
 -- KEYS: due, inflight, task, state
--- ARGV: entry id, due ms ('' to take it out), generation
--- Returns {code, 1 when the earliest entry changed}; codes: 0 out or beyond the horizon, 1 queued, 2 in flight, 3 a newer one is known.
+-- ARGV: entry id, due ms ('' to remove it), generation
+-- Returns {code, 1 when the earliest entry changed}; codes: 0 removed or beyond the horizon, 1 queued, 2 in flight, 3 a
+--         newer generation is known.
 local entry, due, generation = ARGV[1], ARGV[2], ARGV[3]
 if redis.call('ZSCORE', KEYS[2], entry) then
   local noted = redis.call('HGET', KEYS[3], 'moved:' .. entry)
-  -- Of two places the later generation's stays, save that being out never stands in the way of being in.
+  -- The time of the later generation stays, but a removal never overrides a time.
   if not noted or noted:match('^%d+ $') or tonumber(noted:match('^%d+')) <= tonumber(generation) then
     redis.call('HSET', KEYS[3], 'moved:' .. entry, generation .. ' ' .. due)
   end

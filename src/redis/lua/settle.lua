@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
--- Ends claims: out of flight and gone, or back to due at a time. Authorised by the claim token, not by the epoch: a former
--- owner that really finished must be able to say so, and can do no harm once the entry was claimed again.
--- What comes back without having been sent may keep its payload: the holder of the token is the only one who could have sent it. Not if it
--- was canceled meanwhile, since the cancel found it in flight and only its row says so.
+-- Ends claims: removes their entries, or returns them to due for a later time. Authorized by the claim token, not by
+-- the epoch: a former owner that finished must be able to settle, and cannot affect an entry that was claimed again. An
+-- entry that returns without having been sent may keep its payload: only the owner of the token could have sent it. An
+-- entry that was canceled meanwhile loses it, since the cancel found it in flight and only its row says so.
 -- KEYS: due, inflight, task, tomb
--- ARGV: for each entry: id, token, due ms to come back at ('' to be gone), payload ('' for none)
+-- ARGV: for each entry: id, token, due ms to return at ('' to remove it), payload ('' for none)
 -- Returns {1 settled or 0 refused, for each entry}.
 local results = {}
 for i = 1, #ARGV, 4 do

@@ -244,12 +244,12 @@ describe('a path of the administration that is no route (issue 11, A1)', () => {
   });
 });
 
-describe('a route that does not say who may call it (issue 11, A1)', () => {
+describe('a route that does not declare who may call it (issue 11, A1)', () => {
   it('does not register: not on the app, not within a plugin, not as a HEAD route', async () => {
     const app = appWith(node);
     const handler = (): string => 'reached';
     const route = { method: 'GET', url: '/forgotten', handler } as unknown as RouteOptions;
-    expect(() => app.route(route)).toThrow(/GET \/forgotten does not say who may call it/);
+    expect(() => app.route(route)).toThrow(/GET \/forgotten does not declare who may call it/);
     await app.close();
 
     const nested = appWith(node);
@@ -257,12 +257,12 @@ describe('a route that does not say who may call it (issue 11, A1)', () => {
       await Promise.resolve();
       scope.route({ ...route, method: ['HEAD', 'OPTIONS'] });
     });
-    await expect(nested.ready()).rejects.toThrow(/HEAD, OPTIONS \/forgotten does not say who may call it/);
+    await expect(nested.ready()).rejects.toThrow(/HEAD, OPTIONS \/forgotten does not declare who may call it/);
     await nested.close();
 
     const wrong = appWith(node);
     const config = { access: 'everybody' } as unknown as NonNullable<RouteOptions['config']>;
-    expect(() => wrong.route({ ...route, config })).toThrow(/GET \/forgotten does not say who may call it/);
+    expect(() => wrong.route({ ...route, config })).toThrow(/GET \/forgotten does not declare who may call it/);
     await wrong.close();
   });
 

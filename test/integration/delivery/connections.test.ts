@@ -324,7 +324,7 @@ describe('the end', () => {
     const other = client.deliver(post(`http://127.0.0.1:${port}/quick`), new AbortController().signal);
     await expect.poll(() => arrived.length).toBe(2);
     controller.abort();
-    expect(statusOf(await aborted)).toBe('ABORTED given up while waiting for the answer');
+    expect(statusOf(await aborted)).toBe('ABORTED aborted while waiting for the answer');
     expect(statusOf(await other)).toBe(200);
     expect(statusOf(await client.deliver(post(`http://127.0.0.1:${port}/quick`), controller.signal))).toMatch(
       /^ABORTED/,

@@ -93,7 +93,7 @@ describe('a schedule', () => {
     [{ 'Carillon-Overlap': 'x' }, /^INVALID_REQUEST Carillon-Overlap/],
     [{ 'Carillon-Window': '2d' }, /^INVALID_REQUEST Carillon-Window.*1d/],
     [{ 'Carillon-Start': 'tomorrow' }, /^INVALID_REQUEST Carillon-Start.*2026-03-08/],
-    [{ 'Carillon-Start': '2030-01-02T00:00:00Z', 'Carillon-End': '2030-01-01T00:00:00Z' }, /End lies before/],
+    [{ 'Carillon-Start': '2030-01-02T00:00:00Z', 'Carillon-End': '2030-01-01T00:00:00Z' }, /End is before/],
     [{ 'Carillon-Idempotency-Key': 'always-the-same' }, /^INVALID_REQUEST Carillon-Idempotency-Key .* \{yyyy-MM-dd\}/],
     [{ 'Carillon-Idempotency-Key': 'x{yyyy' }, /^INVALID_REQUEST Carillon-Idempotency-Key/],
     [{ 'Upstash-Schedule-Id': 'a/b' }, /^INVALID_REQUEST Upstash-Schedule-Id/],

@@ -64,11 +64,11 @@ describe('the URL of the data Redis', () => {
     ['redis+cluster://:secret@a:1/2', 'has only database 0'],
     ['redis+cluster://:secret@a:1?clutser=true', 'has the option clutser'],
     ['redis://:secret@a:1,b:2?cluster=maybe', 'has cluster=maybe, expected true or false'],
-    ['redis+sentinel://:secret@a:1', 'does not say what the Sentinels call the primary'],
+    ['redis+sentinel://:secret@a:1', 'does not name the primary of the Sentinels'],
     ['redis+sentinel://:secret@a:1/name?db=x', 'has db=x, expected the number of a database'],
     ['redis+sentinel://:secret@a:1/name?cluster=true', 'expected one of them'],
     ['redis+sentinel://secret@a:1/name', 'has a user without a password'],
-    ['redis+cluster://:sec%ret@a:1', 'has a "%" that begins no escape'],
+    ['redis+cluster://:sec%ret@a:1', 'has a "%" that starts no escape'],
   ])('is refused with its fault, and without its password: %s', (url, fault) => {
     expect(() => parseRedisUrl(url)).toThrow(fault);
     try {

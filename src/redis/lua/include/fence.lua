@@ -1,6 +1,6 @@
--- Refuses a caller whose epoch is not the shard's current one. An absent epoch means that Redis was lost: refused too,
--- never taken for free. A newer epoch than the stored one heals a failover that lost the fence.
--- Returns nil when the caller may go on, else 'NOFENCE' or 'STALE'.
+-- Refuses a caller whose epoch is not the shard's current one. A missing epoch means that Redis lost its data: refused
+-- too, never treated as free. A newer epoch than the stored one repairs a failover that lost the fence.
+-- Returns nil when the caller may continue, else 'NOFENCE' or 'STALE'.
 local function refused(state_key, epoch)
   local stored = redis.call('HGET', state_key, 'epoch')
   if not stored then return 'NOFENCE' end
