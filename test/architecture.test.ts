@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { RETIRED_WORDS } from './kit/retired-words.js';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 /** For application code and for tests; a longer file is two. */
@@ -448,6 +449,22 @@ describe('files', () => {
 
   it('have no any in them', () => {
     report(uses(sources, /(?:[:<,|(]\s*any\b\s*[;,)>=|[\]]|\bas any\b)/));
+  });
+});
+
+describe('retired words (issue 13, entry 1)', () => {
+  const heads = ['README.md', 'ARCHITECTURE.md'].map((file) => ({
+    file,
+    text: readFileSync(path.join(ROOT, file), 'utf8'),
+  }));
+  const documents = [...heads, ...filesBelow('docs', /\.md$/)];
+
+  it.each(RETIRED_WORDS)('are used nowhere: $pattern; $use', ({ pattern, except = /(?!)/ }) => {
+    for (const { file, text } of [...sources, ...tools, ...scripts, ...statements, ...documents]) {
+      report(
+        text.split('\n').flatMap((line) => (pattern.test(line) && !except.test(line) ? [`${file}: ${line}`] : [])),
+      );
+    }
   });
 });
 
