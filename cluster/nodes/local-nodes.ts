@@ -41,10 +41,10 @@ export class LocalNodes {
   #isReady = false;
   #isStopping = false;
   #onStaysDown: (reason: string) => void = () => undefined;
-  #giveUp: (problem: StartError) => void = () => undefined;
+  #rejectStart: (problem: StartError) => void = () => undefined;
   /** Rejects when a node ends before all were ready once. */
   readonly #failed = new Promise<never>((_resolve, reject) => {
-    this.#giveUp = reject;
+    this.#rejectStart = reject;
   });
 
   constructor(private readonly options: LocalNodesOptions) {
@@ -139,7 +139,7 @@ export class LocalNodes {
     if (this.#isStopping) return;
     const { name, log } = member.config;
     if (!this.#isReady) {
-      this.#giveUp(new StartError(`${name} could not start: ${reasonOf(member)}; its log is ${log}`));
+      this.#rejectStart(new StartError(`${name} could not start: ${reasonOf(member)}; its log is ${log}`));
       return;
     }
     this.options.onChange();

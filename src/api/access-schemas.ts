@@ -1,5 +1,5 @@
-// What the API answers of tenants, tokens, signing keys, nodes and shards: the schemas of the OpenAPI document, and the types that the API and the
-// CLI have from them.
+// The API's answers about tenants, tokens, signing keys, nodes and shards: the schemas of the OpenAPI document, and the
+// types of the API and the CLI.
 
 import { type Static, Type } from '@sinclair/typebox';
 
@@ -33,7 +33,7 @@ export const SigningKeysView = Type.Object(
 );
 
 export const NodeView = Type.Object({
-  id: Type.String({ description: 'Of this process alone: its name and a random end' }),
+  id: Type.String({ description: 'Identifies the process: its name and a random suffix' }),
   name: Type.String({ description: 'CARILLON_NODE_NAME' }),
   uptimeMs: Type.Integer(),
   heardMs: Type.Integer({ description: 'Since its last heartbeat' }),
@@ -43,7 +43,7 @@ export const NodeView = Type.Object({
 
 export const ShardView = Type.Object({
   shard: Type.Integer(),
-  owner: Type.Union([Type.String(), Type.Null()], { description: "The owning node's id; null while nobody owns it" }),
+  owner: Type.Union([Type.String(), Type.Null()], { description: "The owning node's id; null without an owner" }),
   node: Type.Union([Type.String(), Type.Null()], { description: "The owner's name" }),
   epoch: Type.Integer({ description: 'Raised at each change of owner' }),
 });

@@ -1,5 +1,5 @@
-// What the API answers of messages and dead letters: the schemas of the OpenAPI document, and the types that the CLI and the console page have
-// from them.
+// The API's answers about messages and dead letters: the schemas of the OpenAPI document, and the types of the CLI and
+// the console.
 
 import { type Static, Type } from '@sinclair/typebox';
 import { headers, texts } from './wire-values.js';

@@ -1,5 +1,5 @@
-// What the routes of the record answer: the schemas of the OpenAPI document, and the types that the API, the CLI and the console page have from
-// them.
+// The answers of the routes of the record: the schemas of the OpenAPI document, and the types of the API, the CLI and
+// the console.
 
 import { type Static, Type } from '@sinclair/typebox';
 import { headers, oneOf, texts } from './wire-values.js';

@@ -61,7 +61,7 @@ function refuseNewReceiver(
   if (part === undefined) return;
   throw new CarillonError(
     'INVALID_REQUEST',
-    `Carillon-Keep has ${part}, which is redacted, and the destination is another server than before: give ${part} anew`,
+    `Carillon-Keep has ${part}, which is redacted, and the destination is another server than before: give ${part} again`,
   );
 }
 

@@ -1,4 +1,5 @@
-// What the API answers of a schedule: the schema of the OpenAPI document, and the type that the API, the CLI and the console page have from it.
+// The API's answers about a schedule: the schema of the OpenAPI document, and the type of the API, the CLI and the
+// console.
 
 import { type Static, Type } from '@sinclair/typebox';
 import { headers, texts } from './wire-values.js';
@@ -35,7 +36,7 @@ export const ScheduleView = Type.Object({
     ),
   ),
   state: Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('ended')]),
-  error: optionalText('Why it cannot be fired; it is tried again until it is changed'),
+  error: optionalText('Why it cannot be fired; it is retried until it is changed'),
   generation: Type.Integer({ description: 'Rises with every edit' }),
   timeZone: optionalText('From Carillon-Time-Zone'),
   misfire: Type.Union([Type.Literal('skip'), Type.Literal('once'), Type.Literal('all')]),

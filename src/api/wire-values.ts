@@ -1,5 +1,5 @@
-// Parts of what the API answers, as schemas whose types nobody changes. Of ours it imports nothing, since the console page, which is compiled
-// without Node.js, has the types of the answers as well.
+// Parts of the API's answers, as schemas with readonly types. Imports nothing of ours, since the console, which is
+// compiled without Node.js, also uses the types of the answers.
 
 import { Type } from '@sinclair/typebox';
 

@@ -1,9 +1,9 @@
-// The record: what is known of one run, and of its attempts that failed.
+// The record of one run, and of its failed attempts.
 
 import type { MessageId } from './ids.js';
 import type { HeaderMap, MessageKind, MessageState } from './message.js';
 
-/** One row of the record: an occurrence or a message, and what became of it. */
+/** One row of the record: an occurrence or a message, and its result. */
 export interface Run {
   readonly id: MessageId;
   readonly kind: MessageKind;
@@ -21,7 +21,7 @@ export interface Run {
   readonly dueAtMs: number;
   /** When it was accepted or, for an occurrence, fired. */
   readonly createdAtMs: number;
-  /** When its first attempt began; null before that. */
+  /** When its first attempt started; null before that. */
   readonly startedAtMs: number | null;
   /** When it reached its final state; null before that. */
   readonly endedAtMs: number | null;
@@ -38,7 +38,7 @@ export interface Run {
   readonly labels: readonly string[];
 }
 
-/** What an attempt came to, as readers see it. */
+/** The result of an attempt, as readers see it. */
 export interface AttemptRecord {
   readonly messageId: MessageId;
   readonly attempt: number;

@@ -1,4 +1,5 @@
-// One log line for what happens to many shards at one moment: an operator reads what happened to the node, not a line for each shard.
+// Gathers events of many shards at one moment in one log line: an operator reads about the node, not a line for each
+// shard.
 
 import type { Cancel, ProcessTime } from '../domain/clock.js';
 
@@ -10,7 +11,7 @@ export class GatheredLines<Item> {
   #items: Item[] = [];
   #cancel: Cancel | null = null;
 
-  /** `log` gets what was added within a quarter of a second of the first. */
+  /** `log` is called with all items that were added within a quarter of a second of the first. */
   constructor(time: ProcessTime, log: (items: readonly Item[]) => void) {
     this.#time = time;
     this.#log = log;

@@ -1,8 +1,7 @@
 // A node's membership of the cluster: a heartbeat that extends its leases and updates the roster, and a plan by which
 // it hands over surplus shards and acquires free ones. No node acquires a shard that another node owns. The locks
-// decide who tries, the epochs decide who succeeds.
-//
-// Heartbeats continue while shards are handed over and acquired, which may take as long as the stores do.
+// decide who tries, the epochs decide who succeeds. Heartbeats continue while shards are handed over and acquired,
+// which may take as long as the stores do.
 
 import type { Logger } from 'pino';
 import type { Cancel, ProcessTime } from '../domain/clock.js';
@@ -62,10 +61,7 @@ const LOCKED_PAUSE_MS = 100;
 const GRANT_PAUSE_MS = 30;
 /** A requested heartbeat does not extend leases that were extended within this fraction of a heartbeat. */
 const FRESH_OF_HEARTBEAT = 0.5;
-/**
- * Heartbeats in which the other nodes can report that they are unhealthy too, counted from when the lock servers have
- * been unavailable for a lease.
- */
+/** Heartbeats in which other nodes can report to be unhealthy too, after a lease without lock servers. */
 const PATIENCE_HEARTBEATS = 3;
 /** The same, counted from when PostgreSQL became unavailable; with the time to notice it, less than a lease. */
 const POSTGRES_PATIENCE_HEARTBEATS = 2;
@@ -112,9 +108,7 @@ export class Membership {
     return this.#draining;
   }
 
-  /**
-   * Joins the cluster. Resolves when this node owns the shards that the plan assigns to it, or none are assigned yet.
-   */
+  /** Joins the cluster. Resolves when this node owns its planned shards, or none are planned yet. */
   async start(): Promise<void> {
     this.#started = true;
     this.#scheduleHeartbeat(0);
@@ -234,7 +228,7 @@ export class Membership {
     if (!isPostgresAvailable() && this.#postgresUnavailableSinceMs === null) this.nudge();
   }
 
-  /** Returns for how long this node cannot reach PostgreSQL, as far as heartbeats noticed; null when it can. */
+  /** Returns for how long heartbeats could not reach PostgreSQL; null when they can. */
   #postgresUnavailableMs(): number | null {
     const { time, isPostgresAvailable } = this.#parts;
     if (isPostgresAvailable()) this.#postgresUnavailableSinceMs = null;

@@ -1,4 +1,4 @@
-// Messages that nodes publish while somebody watches the console: nodes with watchers announce it, and then all nodes
+// Messages that nodes publish while somebody watches the console: nodes with watchers report them, and then all nodes
 // publish reports. No decision depends on them.
 
 import type { Cluster, Redis } from 'ioredis';
@@ -18,7 +18,7 @@ export class ConsoleChannels {
     this.#report = `${prefix}:console:pulse`;
   }
 
-  /** Subscribes to announcements of watchers. */
+  /** Subscribes to reports of watchers. */
   async listen(onWatch: (text: string) => void): Promise<void> {
     this.#subscriptions.onMessage((channel, text) => {
       if (channel === this.#watch) onWatch(text);
