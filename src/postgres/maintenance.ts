@@ -92,7 +92,7 @@ export class Maintenance {
     const expiredKeys = await this.#forget('delete-expired-keys', nowMs);
     const oldChanges = await this.#forget('delete-old-schedule-changes', keptFromMs);
     if (made.length + dropped.length + expiredKeys + oldChanges > 0) {
-      this.#log.info({ made, dropped, expiredKeys, oldChanges }, 'table maintained');
+      this.#log.info({ made, dropped, expiredKeys, oldChanges }, 'PostgreSQL was maintained');
     }
   }
 
@@ -108,7 +108,7 @@ export class Maintenance {
 
   #failed(error: unknown): void {
     const isUnavailable = error instanceof CarillonError;
-    if (isUnavailable) this.#log.warn({ err: error }, 'table not maintained this time');
-    else this.#log.error({ err: error }, 'table maintenance failed');
+    if (isUnavailable) this.#log.warn({ err: error }, 'PostgreSQL was not maintained this time');
+    else this.#log.error({ err: error }, 'maintenance of PostgreSQL failed');
   }
 }
