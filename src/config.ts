@@ -1,4 +1,4 @@
-// Every setting of a node: its environment variable, default, bounds and a sentence; read once, judged whole, frozen.
+// Reads the settings of a node: environment variables with defaults and bounds; read once, checked together, frozen.
 
 import { isIP } from 'node:net';
 import { CarillonError, invariant } from './domain/errors.js';
@@ -9,8 +9,8 @@ import { type Config, type Setting, type SettingName, SETTINGS } from './setting
 export { type Config, type SettingName, SETTINGS } from './settings.js';
 
 /**
- * Reads the settings from environment variables. Throws one CarillonError that names every fault: unknown `CARILLON_`
- * names (with the nearest known one), values out of bounds, and settings whose relation to each other cannot work.
+ * Reads the settings from environment variables. Throws one CarillonError that names every error: unknown `CARILLON_`
+ * names (with the nearest known one), values out of bounds, and settings that contradict each other.
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const problems = unknownNames(environment);

@@ -29,16 +29,14 @@ function exitOn(problem: string | null, log: Logger): void {
   process.exit(1);
 }
 
-/**
- * A promise that nobody handled is an error of ours, and no reason to end a node and leave its shards to the others.
- */
+/** Logs an unhandled rejection: it is a bug, but no reason to end a node and leave its shards to the others. */
 function reportUnhandled(log: Logger): void {
   process.on('unhandledRejection', (error) => {
     log.error({ err: error }, UNHANDLED_REJECTION);
   });
 }
 
-/** Beyond the drain limit there are the answers to send and the connections to close. */
+/** In addition to the drain limit there are the answers to send and the connections to close. */
 const STOP_MARGIN_MS = 5_000;
 
 function stopOn(signal: NodeJS.Signals, node: Promise<Node>, config: Config, log: Logger): void {

@@ -25,7 +25,7 @@ export interface Acquisition {
 
 interface Gathering {
   readonly time: ProcessTime;
-  readonly slots: number;
+  readonly permits: number;
   readonly forMs: number;
 }
 
@@ -91,7 +91,7 @@ export class Semaphore {
     setImmediate(() => {
       this.#scheduled = false;
       const gather = this.#gather;
-      if (gather === null || this.#free >= gather.slots) this.#grantWaiting();
+      if (gather === null || this.#free >= gather.permits) this.#grantWaiting();
       else this.#gathering ??= gather.time.after(gather.forMs, () => this.#grantWaiting());
     });
   }

@@ -130,7 +130,7 @@ export class ClusterWatch {
   /** Called when an event happened, here or on another node. */
   happened(event: ClusterEvent): void {
     if (this.#cancel === null || this.#isKnown(event)) return;
-    this.#map.told(event, this.#parts.time.monotonicMs());
+    this.#map.apply(event, this.#parts.time.monotonicMs());
     this.#events = [...this.#events, event].sort((a, b) => a.atMs - b.atMs).slice(-EVENTS_KEPT);
     if (event.kind === 'lapsed') {
       // Its shards may have other owners a moment later; they are shown without an owner first.
@@ -144,11 +144,11 @@ export class ClusterWatch {
   }
 
   /** Called when a node published a report, which may be from another version. */
-  hear(report: NodeReport): void {
-    if (this.#cancel !== null) this.#safely(() => this.#hear(report));
+  receive(report: NodeReport): void {
+    if (this.#cancel !== null) this.#safely(() => this.#receive(report));
   }
 
-  #hear(report: NodeReport): void {
+  #receive(report: NodeReport): void {
     const nowMs = this.#parts.time.monotonicMs();
     const heard = this.#heard.get(report.node) ?? { heardAtMs: nowMs, report: null, reportAtMs: nowMs };
     heard.heardAtMs = nowMs;

@@ -45,8 +45,8 @@ export class ShardMap {
     });
   }
 
-  /** Called when an event about shards arrived. */
-  told(event: ClusterEvent, atMs: number): void {
+  /** Applies an event about shards. */
+  apply(event: ClusterEvent, atMs: number): void {
     if (event.kind !== 'moved' && event.kind !== 'given') return;
     for (const shard of event.shards) {
       const entry = this.#shards[shard];

@@ -109,6 +109,6 @@ function makeAdmission({ config, time }: NodePorts): Admission {
  * Returns how permits are gathered for a claim: it must be worth its script, but permits must not be idle for long, so
  * an eighth of them for a few milliseconds.
  */
-function gathering(config: Config): { slots: number; forMs: number } {
-  return { slots: Math.ceil(config.CARILLON_CONCURRENCY / 8), forMs: 3 };
+function gathering(config: Config): { permits: number; forMs: number } {
+  return { permits: Math.ceil(config.CARILLON_CONCURRENCY / 8), forMs: 3 };
 }

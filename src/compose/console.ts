@@ -56,7 +56,7 @@ export function makeConsole(dependencies: ConsoleParts): NodeConsole {
     channels.watch(JSON.stringify({ by, fresh }));
   });
   const statsPublisher = makeStatsPublisher(parts, (report) => {
-    watch.hear(report);
+    watch.receive(report);
     channels.pulse(JSON.stringify(report));
   });
   stats.onView = (view) => watch.rosterRead(view);
@@ -121,7 +121,7 @@ function makeWatch(parts: MadeParts, ask: (by: string, fresh: boolean) => void):
       on
         ? channels.subscribeToReports((text) => {
             const report = readNodeReport(text);
-            if (report !== null && report.node !== identity) watch.hear(report);
+            if (report !== null && report.node !== identity) watch.receive(report);
           })
         : channels.unsubscribeFromReports(),
     readLevels: (shards) => readLevels(redis, config.CARILLON_REDIS_PREFIX, shards),

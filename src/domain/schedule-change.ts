@@ -58,8 +58,9 @@ export function stateAfterResume(schedule: Schedule, nowMs: number): NextState {
 }
 
 /**
- * The time up to which a schedule's occurrences have their records when it is changed: the former change passed over what was due by then. A
- * change may be committed long after its node looked at the clock, and after a change that began later.
+ * The time up to which a schedule's occurrences have their records when it is changed: the previous change passed over
+ * the occurrences due by then. A change may be committed long after its node read the clock, and after a change that
+ * started later.
  */
 function settledMs({ lastFireAtMs, updatedAtMs }: Schedule, nowMs: number): number {
   return Math.max(nowMs, lastFireAtMs ?? 0, updatedAtMs);

@@ -1,4 +1,5 @@
-// Renews the epochs of shards: PostgreSQL grants them, then they are installed in Redis. Does not read the entries of a shard.
+// Renews the epochs of shards: PostgreSQL grants them, then they are installed in Redis. Does not read the entries of a
+// shard.
 
 import type { Logger } from 'pino';
 import { CarillonError } from '../domain/errors.js';

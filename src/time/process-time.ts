@@ -1,5 +1,5 @@
-// The only place that has Node.js's timers and clocks. Compose hands them on: everybody else is given a time, so that a test or the simulator
-// can give another.
+// The only file that uses Node.js's timers and clocks. compose passes them on: all other code receives its time, so
+// that a test or the simulator can replace it.
 
 import type { Clock, ProcessTime } from '../domain/clock.js';
 
@@ -11,5 +11,5 @@ export const processTime: ProcessTime = {
   },
 };
 
-/** The node's own wall clock: decides nothing, and is compared with the others. */
+/** The node's own wall clock: it decides nothing, and is only compared with the others. */
 export const nodeClock: Clock = { nowMs: () => Date.now() };

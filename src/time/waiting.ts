@@ -27,7 +27,7 @@ export async function within<Result>(
   }
 }
 
-/** Waits for the end of the work, and no longer than so long. Rejects as the work does. */
+/** Waits for the end of the work, at most for the given time. Rejects as the work does. */
 export async function atMost(time: ProcessTime, durationMs: number, work: Promise<unknown>): Promise<void> {
   let cancel: Cancel = () => undefined;
   const over = new Promise<void>((resolve) => (cancel = time.after(durationMs, resolve)));
@@ -38,7 +38,7 @@ export async function atMost(time: ProcessTime, durationMs: number, work: Promis
   }
 }
 
-/** Calls again and again, for the first time when one period is over. */
+/** Calls back periodically, for the first time after one period. */
 export function every(time: ProcessTime, periodMs: number, call: () => void): Cancel {
   let cancel: Cancel;
   const again = (): void => {

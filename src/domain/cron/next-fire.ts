@@ -2,8 +2,8 @@
 //
 // The fields describe wall-clock times. The hour field decides how those become instants:
 //
-// * Fixed hours (an hour field that does not start with `*` or `?`): each matching wall-clock time fires exactly once. A
-//   repeated time fires at its first instant. A time skipped by a forward change fires at the first instant after the
+// * Fixed hours (an hour field that does not start with `*` or `?`): each matching wall-clock time fires exactly once.
+//   A repeated time fires at its first instant. A time skipped by a forward change fires at the first instant after the
 //   gap, and all times that fall on the same instant, a regular one included, are one firing. So the map from wall time
 //   to instant never runs backwards, and walking matching wall times upwards finds the next firing.
 // * Wildcard hours: the expression follows the clock as it runs. Skipped times do not fire, repeated times fire again.

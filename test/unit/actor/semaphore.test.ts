@@ -25,7 +25,7 @@ describe('slots', () => {
   });
 
   it('that come free one by one wait for each other, but not for long', async () => {
-    const slots = new Semaphore(8, { gather: { time: processTime, slots: 2, forMs: 5 } });
+    const slots = new Semaphore(8, { gather: { time: processTime, permits: 2, forMs: 5 } });
     await slots.acquire(8).granted;
     const first = slots.acquire(4).granted;
     slots.release(1);

@@ -131,14 +131,14 @@ describe('who owns a shard', () => {
       [null, 'orphaned'],
     ]);
     map.seen({ members, owners: ['a-1', 'a-1'] }, 0);
-    map.told({ ...event, kind: 'given', shards: [1], node: 'a-1' }, 1_000);
+    map.apply({ ...event, kind: 'given', shards: [1], node: 'a-1' }, 1_000);
     expect(states()[1]).toEqual(['a-1', 'moving']);
-    map.told({ ...event, kind: 'moved', shards: [1], from: 'a-1', to: 'b-1', durationMs: 5 }, 1_050);
+    map.apply({ ...event, kind: 'moved', shards: [1], from: 'a-1', to: 'b-1', durationMs: 5 }, 1_050);
     // What was read before it was said.
     map.seen({ members, owners: ['a-1', null] }, 1_060);
     expect(states()[1]).toEqual(['b-1', 'owned']);
     // Told late: the next owner has it already.
-    map.told({ ...event, kind: 'given', shards: [1], node: 'a-1' }, 1_070);
+    map.apply({ ...event, kind: 'given', shards: [1], node: 'a-1' }, 1_070);
     expect(states()[1]).toEqual(['b-1', 'owned']);
     map.seen({ members, owners: ['a-1', 'a-1'] }, 2_000);
     expect(states()[1]).toEqual(['a-1', 'owned']);
