@@ -46,8 +46,11 @@ export class Admission {
     this.#time = time;
   }
 
-  /** Takes a place, at once or after a short line for the host; or returns when the entry should come back. */
-  async enter({ tenantId, destination }: Delivery, nowMs: number): Promise<Admittance> {
+  /**
+   * Takes a place, at once or after a short line for the host; or returns when the entry should come back. What needs no line gets no
+   * promise: each delivery comes by here.
+   */
+  enter({ tenantId, destination }: Delivery, nowMs: number): Admittance | Promise<Admittance> {
     if (!this.#tenants.tryEnter(tenantId)) {
       return { kind: 'deferred', backAtMs: this.#tenantDeferrals.backAtMs(tenantId, nowMs) };
     }
@@ -57,14 +60,18 @@ export class Admission {
       this.#tenants.leave(tenantId);
       return { kind: 'deferred', backAtMs: this.#hostDeferrals.backAtMs(host, nowMs) };
     }
-    if (ticket.kind === 'wait') await ticket.ready;
+    if (ticket.kind === 'wait') return ticket.ready.then(() => this.#admitted(tenantId, host));
+    return this.#admitted(tenantId, host);
+  }
+
+  #admitted(tenantId: number, host: string): Admitted {
     const startedAtMs = this.#time.monotonicMs();
     const leave = (): void => {
-      this.#hosts.leave(host);
-      this.#tenants.leave(tenantId);
-      const durationMs = this.#time.monotonicMs() - startedAtMs;
-      this.#hostDeferrals.observe(host, durationMs);
-      this.#tenantDeferrals.observe(tenantId, durationMs);
+      const endedAtMs = this.#time.monotonicMs();
+      this.#hosts.leave(host, endedAtMs);
+      this.#tenants.leave(tenantId, endedAtMs);
+      this.#hostDeferrals.observe(host, endedAtMs - startedAtMs);
+      this.#tenantDeferrals.observe(tenantId, endedAtMs - startedAtMs);
     };
     return { kind: 'admitted', leave };
   }

@@ -18,9 +18,21 @@ export function isToBeSent(stored: StoredMessage): boolean {
   return stored.state === 'pending' && !stored.held;
 }
 
-/** Asked just before attempt number `attempt`. */
-export async function isStillToBeSent(
-  { recorder, settings, time }: Pick<ActorParts, 'recorder' | 'settings' | 'time'>,
+type Parts = Pick<ActorParts, 'recorder' | 'settings' | 'time'>;
+
+/** Asked just before attempt number `attempt`. What is known of most is fresh: then there is nothing to wait for. */
+export function isStillToBeSent(
+  parts: Parts,
+  message: Message,
+  attempt: number,
+  knownAtMs: number,
+): true | Promise<boolean> {
+  const isFresh = parts.time.monotonicMs() - knownAtMs <= parts.settings.recheckAfterMs;
+  return isFresh ? true : readAgain(parts, message, attempt, knownAtMs);
+}
+
+async function readAgain(
+  { recorder, settings, time }: Parts,
   { id }: Message,
   attempt: number,
   knownAtMs: number,

@@ -78,10 +78,10 @@ export class HostLimiter {
   }
 
   /** Gives a place back; it goes to the first in line. Hosts that nothing runs for or waits for are forgotten. */
-  leave(host: string): void {
+  leave(host: string, nowMs = this.time.monotonicMs()): void {
     const entry = this.hosts.get(host);
     if (entry === undefined) throw new Error(`invariant violated: left host ${host} without having entered`);
-    entry.heardAtMs = this.time.monotonicMs();
+    entry.heardAtMs = nowMs;
     const next = entry.waiting.values().next();
     if (next.done !== true) {
       entry.waiting.delete(next.value);

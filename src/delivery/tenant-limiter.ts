@@ -55,10 +55,10 @@ export class TenantLimiter {
   }
 
   /** Returns a place. A tenant that holds none is forgotten. */
-  leave(tenantId: number): void {
+  leave(tenantId: number, nowMs = this.#time.monotonicMs()): void {
     const tenant = this.#tenants.get(tenantId);
     if (tenant === undefined) throw new Error(`invariant violated: left tenant ${tenantId} without having entered`);
-    tenant.heardAtMs = this.#time.monotonicMs();
+    tenant.heardAtMs = nowMs;
     tenant.running -= 1;
     this.#total -= 1;
     if (tenant.running === 0) this.#tenants.delete(tenantId);
