@@ -49,9 +49,9 @@ export class Admission {
 
   /**
    * Admits the delivery, at once or after a short wait for its host, or returns the time at which its entry should come
-   * back.
+   * back. What need not wait gets no promise: every delivery passes here.
    */
-  async enter({ tenantId, destination }: Delivery, nowMs: number): Promise<Admittance> {
+  enter({ tenantId, destination }: Delivery, nowMs: number): Admittance | Promise<Admittance> {
     if (!this.#tenants.tryEnter(tenantId)) {
       return { kind: 'deferred', backAtMs: this.#tenantDeferrals.backAtMs(tenantId, nowMs) };
     }
@@ -61,14 +61,18 @@ export class Admission {
       this.#tenants.leave(tenantId);
       return { kind: 'deferred', backAtMs: this.#hostDeferrals.backAtMs(host, nowMs) };
     }
-    if (ticket.kind === 'wait') await ticket.ready;
+    if (ticket.kind === 'wait') return ticket.ready.then(() => this.#admitted(tenantId, host));
+    return this.#admitted(tenantId, host);
+  }
+
+  #admitted(tenantId: number, host: string): Admitted {
     const startedAtMs = this.#time.monotonicMs();
     const leave = (): void => {
-      this.#hosts.leave(host);
-      this.#tenants.leave(tenantId);
-      const durationMs = this.#time.monotonicMs() - startedAtMs;
-      this.#hostDeferrals.observe(host, durationMs);
-      this.#tenantDeferrals.observe(tenantId, durationMs);
+      const endedAtMs = this.#time.monotonicMs();
+      this.#hosts.leave(host, endedAtMs);
+      this.#tenants.leave(tenantId, endedAtMs);
+      this.#hostDeferrals.observe(host, endedAtMs - startedAtMs);
+      this.#tenantDeferrals.observe(tenantId, endedAtMs - startedAtMs);
     };
     return { kind: 'admitted', leave };
   }

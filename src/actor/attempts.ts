@@ -70,11 +70,12 @@ export class Attempts {
     message: Message,
     attempt: number,
     signal: AbortSignal,
-    isStillToBeSent: () => Promise<boolean>,
+    isStillToBeSent: () => true | Promise<boolean>,
   ): Promise<Outcome | null> {
     const signingKey = await this.#signingKey(message.tenantId);
     const whole = message.sourceOf === undefined ? message : await this.#withSource(message, message.sourceOf);
-    if (!(await isStillToBeSent())) return null;
+    const sending = isStillToBeSent();
+    if (sending !== true && !(await sending)) return null;
     const startedAtMs = this.#clock.nowMs();
     const result = await this.#send(whole, attempt, signingKey, startedAtMs, signal);
     if (result.kind === 'error' && result.code === 'ABORTED') return null;

@@ -24,9 +24,24 @@ export function isToBeSent(stored: StoredMessage): boolean {
   return stored.state === 'pending' && !stored.held;
 }
 
-/** Returns whether attempt number `attempt` is still to be made; called just before it. */
-export async function isStillToBeSent(
-  { recorder, settings, time }: Pick<ActorParts, 'recorder' | 'settings' | 'time'>,
+type Parts = Pick<ActorParts, 'recorder' | 'settings' | 'time'>;
+
+/**
+ * Returns whether attempt number `attempt` is still to be made; called just before it. What is known of most messages
+ * is fresh, so that there is nothing to wait for.
+ */
+export function isStillToBeSent(
+  parts: Parts,
+  message: Message,
+  attempt: number,
+  knownAtMs: number,
+): true | Promise<boolean> {
+  const isFresh = parts.time.monotonicMs() - knownAtMs <= parts.settings.recheckAfterMs;
+  return isFresh ? true : readAgain(parts, message, attempt, knownAtMs);
+}
+
+async function readAgain(
+  { recorder, settings, time }: Parts,
   { id }: Message,
   attempt: number,
   knownAtMs: number,

@@ -362,7 +362,8 @@ export class ShardActor {
   }
 
   async #attempt(message: Message, inFlight: InFlight, attempt: number, known: Known): Promise<void> {
-    const admittance = await this.#parts.admission.enter(message, this.#parts.clock.nowMs());
+    const entering = this.#parts.admission.enter(message, this.#parts.clock.nowMs());
+    const admittance = entering instanceof Promise ? await entering : entering;
     if (admittance.kind === 'deferred') return this.#settle(message.id, inFlight, admittance.backAtMs, known.payload);
     let outcome: Outcome | null;
     try {

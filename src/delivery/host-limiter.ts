@@ -87,10 +87,10 @@ export class HostLimiter {
   /**
    * Frees the capacity of a delivery for the first one that waits. Drops hosts without running or waiting deliveries.
    */
-  leave(host: string): void {
+  leave(host: string, nowMs = this.time.monotonicMs()): void {
     const entry = this.hosts.get(host);
     if (entry === undefined) throw new Error(`invariant violated: left host ${host} without having entered`);
-    entry.lastEndAtMs = this.time.monotonicMs();
+    entry.lastEndAtMs = nowMs;
     const next = entry.waiting.values().next();
     if (next.done !== true) {
       entry.waiting.delete(next.value);

@@ -55,10 +55,10 @@ export class TenantLimiter {
   }
 
   /** Frees the capacity of a delivery. Drops a tenant without deliveries. */
-  leave(tenantId: number): void {
+  leave(tenantId: number, nowMs = this.#time.monotonicMs()): void {
     const tenant = this.#tenants.get(tenantId);
     if (tenant === undefined) throw new Error(`invariant violated: left tenant ${tenantId} without having entered`);
-    tenant.lastEndAtMs = this.#time.monotonicMs();
+    tenant.lastEndAtMs = nowMs;
     tenant.running -= 1;
     this.#total -= 1;
     if (tenant.running === 0) this.#tenants.delete(tenantId);
