@@ -47,6 +47,8 @@ const tools = [
 const scripts = filesBelow('src', /\.lua$/);
 const statements = filesBelow('src', /\.sql$/);
 
+const architecture = readFileSync(path.join(ROOT, 'ARCHITECTURE.md'), 'utf8');
+
 /** What a file imports: for ours the file from the root, for others the package (or `node:` module). */
 function importsOf({ file, text }: Source): string[] {
   const found = [...text.matchAll(/^(?:import|export)\s(?:[^'"]*?\sfrom\s)?['"]([^'"]+)['"]/gm)];
@@ -75,16 +77,16 @@ const MAY_KNOW: Readonly<Record<string, readonly string[]>> = {
   config: ['domain', 'settings'],
   // Ways to wait; whose time it is, compose says.
   time: ['domain'],
-  telemetry: ['domain', 'config'],
+  telemetry: ['domain'],
   postgres: ['domain', 'time'],
   redis: ['domain', 'time'],
-  delivery: ['domain', 'time'],
+  delivery: ['domain'],
   intake: ['domain', 'postgres', 'redis'],
   actor: ['domain', 'postgres', 'redis', 'delivery'],
-  membership: ['domain', 'postgres', 'redis', 'delivery', 'actor'],
+  membership: ['domain', 'postgres', 'redis', 'actor'],
   // The API judges destinations at publish by the rules of delivery, and gives work to the intake.
   api: ['domain', 'config', 'time', 'postgres', 'intake', 'delivery'],
-  admin: ['domain', 'config', 'time', 'postgres', 'intake', 'telemetry'],
+  admin: ['domain', 'time'],
   compose: [
     'domain',
     'config',
@@ -135,6 +137,21 @@ describe('imports', () => {
           .map(([name]) => `${source.file} imports ${name}`);
       }),
     );
+  });
+
+  // Issue 13, entry 10.
+  it('that MAY_KNOW permits are each made by a file', () => {
+    const made = new Set(
+      sources.flatMap((source) => importsOf(source).map((name) => `${roomOf(source.file)} → ${roomOf(name)}`)),
+    );
+    const permitted = Object.entries(MAY_KNOW).flatMap(([room, known]) => known.map((name) => `${room} → ${name}`));
+    report(permitted.filter((edge) => !made.has(edge)).map((edge) => `${edge} is permitted and no file imports so`));
+  });
+
+  it('are the column "knows" of the layers in ARCHITECTURE.md', () => {
+    const rows = [...architecture.matchAll(/^\| `src\/([a-z]+)(?:\.ts)?` +\|[^|]+\| +([a-z, ]+|–) +\|$/gm)];
+    const documented = rows.map(([, room = '', known = '']) => [room, known === '–' ? [] : known.trim().split(', ')]);
+    expect(Object.fromEntries(documented)).toEqual(MAY_KNOW);
   });
 
   it('of ours exist', () => {
