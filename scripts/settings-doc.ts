@@ -18,17 +18,17 @@ const PARTS: readonly (readonly [first: SettingName, title: string])[] = [
   ['CARILLON_MISFIRE_GRACE_MS', 'Schedules'],
   ['CARILLON_TIMEOUT_MS', 'Attempts'],
   ['CARILLON_BODY_MAX_BYTES', 'Limits'],
-  ['CARILLON_DEDUPLICATION_MS', 'What is kept, and for how long'],
+  ['CARILLON_DEDUPLICATION_MS', 'Retention'],
 ];
 
 const INTRODUCTION = `# Settings
 
-Every setting is an environment variable of a node. They are read once, when it starts; a name that begins with \`CARILLON_\` and
-is not listed here, a value out of its bounds, or two values that cannot work together keep it from starting, and it says why.
-Durations are milliseconds and sizes are bytes: the name ends with the unit. An empty value is the default. \`npm start\` fills in the
-stores it starts itself and the credentials it made, and allows private destinations unless told otherwise.
+Every setting is an environment variable of a node, read once when the node starts. A node does not start, and logs the reason,
+if a value is out of its range, two values contradict each other, or a name that begins with \`CARILLON_\` is not listed here.
+Durations are in milliseconds and sizes in bytes: the name ends with the unit. An empty value is the default. \`npm start\` sets the
+addresses of the stores that it starts and the credentials that it created, and allows private destinations unless you set otherwise.
 
-This file is written by \`npm run docs\` out of \`src/settings.ts\`.
+\`npm run docs\` writes this file from \`src/settings.ts\`.
 `;
 
 /** The whole document, formatted as the formatter would. */

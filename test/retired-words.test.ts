@@ -14,8 +14,12 @@ const below = FOLDERS.flatMap((folder) =>
     .filter((file) => /\.(?:ts|tsx|mjs|lua|sql|md)$/.test(file))
     .map((file) => `${folder}/${file}`),
 );
+/** The glossary itself, which names them. */
+const GLOSSARY = /^## Words\n[\s\S]*?(?=^## )/m;
+
 const lines = [...HEADS, ...below].flatMap((file) =>
   readFileSync(path.join(ROOT, file), 'utf8')
+    .replace(GLOSSARY, '')
     .split('\n')
     .map((line) => ({ file, line })),
 );
