@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { ShardActor } from '../../../src/actor/shard-actor.js';
+import { Deferred } from '../../../src/actor/deferred.js';
 import { Sweeper } from '../../../src/actor/sweeper.js';
 import { rescue, RESCUE_START } from '../../../src/actor/sweeps/rescue.js';
 import type { SweepParts } from '../../../src/actor/sweeps/sweep.js';
@@ -132,11 +133,15 @@ it('of many lost shards all announce their horizons before the first is filled, 
 
   const filled: { readonly shard: number; readonly dueAtMs: number }[] = [];
   const announced: number[] = [];
+  const allAnnounced = new Deferred();
   let atFirst: number | null = null;
   const watched: Partial<Pick<typeof open.queue, 'announce' | 'promote'>> = {
+    // Nobody goes on before all have announced: with a turn for it, they never would.
     announce: async (of, epoch, horizonAtMs) => {
       const result = await open.queue.announce(of, epoch, horizonAtMs);
       announced.push(of);
+      if (announced.length === shards.length) allAnnounced.resolve();
+      await allAnnounced.promise;
       return result;
     },
     promote: (of, epoch, entries) => {
