@@ -1,9 +1,9 @@
 /** Where the API is and with what to call it: connection.json of a running Carillon, or the command line. */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseUrl } from '../src/domain/url.js';
 import { CliError, usageError, type Io } from './io.js';
+import { repositoryRoot as findRepositoryRoot } from '../cluster/system/repository-root.js';
 
 export interface ConnectionOptions {
   readonly home?: string;
@@ -44,14 +44,13 @@ export function homeOf(options: ConnectionOptions, io: Io): string {
   return path.resolve(repositoryRoot(), configured === '' ? '.carillon' : configured);
 }
 
+/** As the launcher finds it. Throws CliError when there is none. */
 export function repositoryRoot(): string {
-  let folder = path.dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(path.join(folder, 'package.json'))) {
-    const above = path.dirname(folder);
-    if (above === folder) throw new CliError('the folder of Carillon cannot be found', 1);
-    folder = above;
+  try {
+    return findRepositoryRoot();
+  } catch (error) {
+    throw new CliError((error as Error).message, 1);
   }
-  return folder;
 }
 
 function readConnection(home: string): Connection {

@@ -1,13 +1,13 @@
 /** Where the cluster is to run: the settings, the data folder, the address of the API. */
-import { existsSync, mkdirSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { readConfig, type Config } from '../../src/config.js';
 import { inUrl, reachable } from '../haproxy/haproxy.js';
 import { isFree } from '../system/ports.js';
 import { AlreadyRunning, claimRun, type RunClaim } from './run-file.js';
 import type { StartArguments } from './start-arguments.js';
 import { StartError } from './start-error.js';
+import { repositoryRoot } from '../system/repository-root.js';
 
 export interface LaunchConfig extends StartArguments {
   readonly config: Config;
@@ -71,10 +71,4 @@ function settings(): Config {
   } catch (error) {
     throw new StartError((error as Error).message);
   }
-}
-
-function repositoryRoot(): string {
-  let folder = path.dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(path.join(folder, 'package.json'))) folder = path.dirname(folder);
-  return folder;
 }

@@ -13,6 +13,7 @@ import { CarillonError } from '../domain/errors.js';
 import { parseRedisUrl, type RedisForm } from './redis-url.js';
 import type { ProcessTime } from '../domain/clock.js';
 import { pause, within } from '../time/waiting.js';
+import { SLOTS } from './slot-of-key.js';
 
 export interface ConnectSettings {
   /** CARILLON_REDIS_URL in any of its forms. */
@@ -121,8 +122,6 @@ function mastersAreReady(cluster: Cluster): boolean {
   }
   return true;
 }
-
-export const SLOTS = 16_384;
 
 /** Returns the name of a node in the client's map of slots. */
 export function nodeKey({ options }: Redis): string {

@@ -2,6 +2,9 @@
 
 import calculateSlot from 'cluster-key-slot';
 
+/** Slots of every Redis Cluster. */
+export const SLOTS = 16_384;
+
 /** Returns whether a key is selected. */
 export type KeyFilter = (key: string) => boolean;
 
@@ -14,7 +17,7 @@ export function servedBy(slots: ReadonlySet<number>): KeyFilter {
 
 /** Returns the range of slots, from 0, that contains a key, when all slots are divided into this many equal ranges. */
 export function slotRangeOf(key: string, ranges: number): number {
-  return Math.floor((calculateSlot(key) * ranges) / 16_384);
+  return Math.floor((calculateSlot(key) * ranges) / SLOTS);
 }
 
 /** Returns for each of this many equal ranges of slots a hash tag that starts with `name` and belongs to the range. */

@@ -8,9 +8,9 @@
 
 import type { Cluster, Redis } from 'ioredis';
 import type { Cancel, ProcessTime } from '../domain/clock.js';
-import { connectMasters, nodeKey, SLOTS } from './connect.js';
+import { connectMasters, nodeKey } from './connect.js';
 import type { RedisWatchEvents } from './redis-watch.js';
-import { servedBy } from './slot-of-key.js';
+import { servedBy, SLOTS } from './slot-of-key.js';
 
 const CHECK_EVERY_MS = 250;
 const RETRY_MS = 500;

@@ -1,10 +1,10 @@
 /** A real node process over all its lives: started, stopped, killed, frozen and thawed, always at the same address. */
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isReady } from '../../cluster/nodes/node-process.js';
 import { identify, signal, type ProcessIdentity } from '../../cluster/system/processes.js';
+import { repositoryRoot } from '../../cluster/system/repository-root.js';
 
 export type NodeState = 'down' | 'starting' | 'ready' | 'stopping' | 'frozen';
 
@@ -181,11 +181,4 @@ export class NodeProcess {
     const known = this.#options.describe?.() ?? '';
     return known === '' ? '' : `: ${known}`;
   }
-}
-
-/** The same from the sources and from dist/. */
-export function repositoryRoot(): string {
-  let folder = import.meta.dirname;
-  while (!existsSync(path.join(folder, 'package.json'))) folder = path.dirname(folder);
-  return folder;
 }

@@ -5,7 +5,8 @@ import { pathToFileURL } from 'node:url';
 import type { Config } from '../../src/config.js';
 import { UNHANDLED_REJECTION } from '../../src/telemetry/logger.js';
 import { TEST_ADMIN_TOKEN, TEST_SHARDS, TEST_SIGNING_KEYS, TEST_TOKEN } from './node.js';
-import { NodeProcess, repositoryRoot } from './node-process.js';
+import { repositoryRoot } from '../../cluster/system/repository-root.js';
+import { NodeProcess } from './node-process.js';
 import { stablePort } from './stable-port.js';
 
 /** A line of a node's log. */
